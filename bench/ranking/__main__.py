@@ -126,7 +126,7 @@ def main() -> int:
 
 def measured(engine: Engine, pairs: list[Pair]) -> list[Row]:
     """Ask both rankers in turn."""
-    collection, retriever = engine._collection, engine._retriever  # noqa: SLF001 - one engine may hold a store
+    collection, retriever = engine._collection, engine.requests.retriever  # noqa: SLF001 - one engine may hold a store
     rankers = {name: ranker_by_name(name, collection.catalogue) for name in RANKERS}
     taken: dict[str, list[float]] = {name: [] for name in RANKERS}
 

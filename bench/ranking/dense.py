@@ -79,7 +79,7 @@ def stages(
 
     `keys` and `vectors` belong to all rows of the index.
     """
-    retriever, listener = engine._retriever, _Listener()  # noqa: SLF001 - one engine may hold a store
+    retriever, listener = engine.requests.retriever, _Listener()
     fused = retriever.ranker
     vanilla = _in_its_place(engine, listener, pairs[0], keys, vectors)
     rankers = Limited(fused), Limited(fused, vanilla)
@@ -108,7 +108,7 @@ def _recall(similarities: NDArray[np.float32], rows: NDArray[np.int64], k: int) 
 
 
 def _retrieve(engine: Engine, pair: Pair, ranker: Ranker) -> None:
-    engine._retriever.ranker = ranker  # noqa: SLF001 - as above
+    engine.requests.retriever.ranker = ranker
     engine.retrieve(pair.question.text, pair.session)
 
 

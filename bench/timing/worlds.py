@@ -118,7 +118,7 @@ def build(home: Path) -> list[str]:
         shown = {one.chunk_id for one in engine.retrieve("What was reported?", CITIZEN, 400).passages}
         assert len(shown) < 400, "some passages shown are taken for hidden"
         hidden = [chunk for chunk, *_ in engine._collection.store.snapshot_rows() if chunk not in shown]  # noqa: SLF001 - the attacker is told which ids are real: his best case
-    now = as_of_minutes(engine._clock())  # noqa: SLF001
+    now = as_of_minutes(engine.requests.recorder.clock())
     with CorpusStore.open(home / "w1" / "corpus.db", create=False) as corpus:
         said = reference_session(CITIZEN.role, CITIZEN.purpose)
         assert without_inadmissible(home / "w1", home / "w0", said, now=now, corpus=corpus) >= len(hidden)
@@ -181,7 +181,7 @@ def main() -> None:
     Planted.seconds = given.planted / 1000
     Planted.marked = frozenset((home / "planted.txt").read_text().split())
     with ExitStack() as stack:
-        engines = [stack.enter_context(Engine.open(home / one, accept_labels=True)) for one in HOSTS]
+        engines = [stack.enter_context(Engine.open(home / one, accept={"labels"})) for one in HOSTS]
         settings = _settings(home, slots=given.slots == "on")
         services = [Planted(engine, home / one, settings) for engine, one in zip(engines, HOSTS, strict=True)]
         for service in services:

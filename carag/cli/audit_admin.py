@@ -83,15 +83,15 @@ def accept(
     """
     from carag.engine import NO_EMBEDDER, Engine
 
-    if not (labels or gate or lost_values):
+    said = {"labels": labels, "gate": gate, "lost_values": lost_values}
+    accepted = {word for word, is_accepted in said.items() if is_accepted}
+    if not accepted:
         raise InvalidArgument("say what you accept: --labels, --gate or --lost-values")
     Engine.open(
         store,
         create=False,
         embedder=NO_EMBEDDER,
-        accept_gate=gate,
-        accept_labels=labels,
-        accept_lost_values=lost_values,
+        accept=accepted,
         **store_settings(backend=backend),
     ).close()
     say(f"the store opens; what was accepted is on record: carag audit list --store {store}")

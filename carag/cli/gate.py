@@ -109,7 +109,7 @@ def show(store: Store, backend: BackendUrl = None, as_json: AsJson = False) -> i
     from carag.engine import NO_EMBEDDER, Engine
 
     with Engine.open(store, create=False, embedder=NO_EMBEDDER, **store_settings(backend=backend)) as engine:
-        report, gate = engine.gate_report, engine.gate
+        report, gate = engine.calibration.report, engine.gate
     if as_json:
         kept = None if report is None else report.to_json()
         say_json(

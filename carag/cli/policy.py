@@ -166,7 +166,7 @@ def apply(
         raise InvalidArgument(
             "this widens what may be used; nothing was applied: if that is intended, repeat it with --widen"
         )
-    Engine.open(store, **opening, profile=given, accept_policy=True).close()
+    Engine.open(store, **opening, profile=given, accept={"policy"}).close()
     say(f"table {given.table.sha256} is in force in {store}, on record")
     return Exit.OK
 

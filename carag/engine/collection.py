@@ -152,8 +152,7 @@ class Collection:
         clock: Callable[[], int],
         profile: str | PathLike[str] | Profile | None = None,
         backend: str | VectorBackend | None = None,
-        accept_policy: bool = False,
-        accept_labels: bool = False,
+        accept: frozenset[str] = frozenset(),
         progress: Progress = no_progress,
     ) -> Iterator[Self]:
         """Open the collection in a store directory, until the context ends; see :meth:`carag.Engine.open`."""
@@ -180,8 +179,8 @@ class Collection:
                     f"the store was written with {kept!r}, and its vectors cannot be compared with those of "
                     f"{chosen.name!r}; leave the embedder out, or ingest into a new store"
                 )
-            settled = settle_profile(store, profile, accept=accept_policy)
-            if accept_labels:
+            settled = settle_profile(store, profile, accept="policy" in accept)
+            if "labels" in accept:
                 follow_anew(store)
             with (
                 settled_backend(store, backend) as place,

@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-import os
-from abc import ABC, abstractmethod
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from carag.engine.collection import no_progress
 from carag.engine.documents import add, remove, without_lost
-from carag.engine.folder import placed_reader
 from carag.engine.freshness import Source, read_still
 from carag.engine.results import AddReport, LabelHistory, SyncReport
 from carag.engine.writer import Kind, never, write
-from carag.errors import AuditUnavailable, InvalidArgument
+from carag.errors import InvalidArgument
 from carag.labelling.acts import document_histories
 from carag.labelling.document import Document
 from carag.limits import check_label
-from carag.profiles.edgar.documents import labelled_filings
-from carag.profiles.edgar.reading.readers import total_bytes
-from carag.profiles.edgar.rules.metadata_only import histories
 from carag.visible import visible_line
 
 if TYPE_CHECKING:
@@ -31,41 +25,43 @@ if TYPE_CHECKING:
     from carag.engine.collection import Collection, Progress
     from carag.engine.configuration import ConfigurationLog
     from carag.engine.folder import PlacedReader
+    from carag.engine.opening.in_force import InForce
+    from carag.engine.opening.lifetime import Lifetime
     from carag.engine.recorder import Recorder
     from carag.engine.results import IngestReport
-    from carag.engine.rules import Rules
     from carag.profiles.edgar.documents import Selection
     from carag.store.values import Counts
 
-__all__ = ["FILINGS", "Contents"]
-
-FILINGS: Final = Kind("edgar", histories, at_once=1)
-"""Each filing is stored with what it says about earlier ones, as an event of its own."""
+__all__ = ["Contents", "filings_kind"]
 
 
-class Contents(ABC):
-    """The part of :class:`carag.Engine` that writes documents and their labels; ``clock`` returns an aware datetime."""
+def filings_kind() -> Kind:
+    """Return who makes rows of EDGAR's filings, each stored with what it says about earlier ones, as an event."""
+    from carag.profiles.edgar.rules.metadata_only import histories
+
+    return Kind("edgar", histories, at_once=1)
+
+
+class Contents:
+    """The documents of a store and their labels; what changes them is on record before it can be searched."""
 
     def __init__(
         self,
         collection: Collection,
         recorder: Recorder,
         configuration: ConfigurationLog,
-        clock: Callable[[], datetime],
+        in_force: InForce,
+        lifetime: Lifetime,
     ) -> None:
         self._collection = collection
         self._recorder = recorder
         self._configuration = configuration
-        self._clock = clock
-        self._closed, self._pid = False, os.getpid()
+        self._in_force = in_force
+        self._lifetime = lifetime
         # The profile is read at each call, since another process may put a new policy in force.
         self._documents = Kind(
             "documents", lambda facts: document_histories(facts, collection.profile.vocabulary.lifecycle)
         )
-
-    @abstractmethod
-    def _keep_up(self) -> Rules:
-        """Take over what other processes brought and put in force."""
 
     def ingest(
         self,
@@ -75,33 +71,31 @@ class Contents(ABC):
         only: Selection | None = None,
         reader: Callable[[Path], Iterable[Document | str]] | None = None,
     ) -> IngestReport:
-        """Read documents, label, chunk, embed and store them, and bring the index up to date.
-
-        A store with EDGAR's profile reads filings; any other reads the files of a folder (:mod:`carag.readers`), whose
-        stated fields are the facts that the profile's rules turn into bits. What is stored and unchanged, by its
-        content's hash, is skipped, so running a killed run again finishes it.
-
-        ``path`` is a filing, a JSONL file of filings, or a directory of either; otherwise a file or a folder.
-        ``progress`` is called in this thread with (stage, done, total, note); a total of 0 is unknown, and an exception
-        from it ends the run. ``only`` holds, by accession number, the passages wanted: (type of the document, start of
-        the passage in it). ``reader`` reads ``path`` instead, and returns documents, and a message for what is not one.
-        """
-        self._check_open()
-        self._keep_up()
+        """See :meth:`carag.Engine.ingest`."""
+        self._lifetime.check()
+        self._in_force.keep_up()
         own, path = self._collection.profile.vocabulary.reader, Path(path)
         if reader is None and own == "edgar":
-            read, total = labelled_filings(path, only), total_bytes(path)
-            writing = partial(write, self._collection, FILINGS, read, total=total, progress=progress)
-            return self._written("INGESTED", writing).of_store(self._collection.store.counts())
+            return self._ingest_filings(path, only, progress)
         if only is not None:
             raise InvalidArgument(
                 "`only` is for filings; leave it out, or ingest a folder with the wanted files"
             )
         return self._ingest_documents(one for _, one in self._placed(reader)(path))
 
+    def _ingest_filings(self, path: Path, only: Selection | None, progress: Progress) -> IngestReport:
+        from carag.profiles.edgar.documents import labelled_filings
+        from carag.profiles.edgar.reading.readers import total_bytes
+
+        read, total = labelled_filings(path, only), total_bytes(path)
+        writing = partial(write, self._collection, filings_kind(), read, total=total, progress=progress)
+        return self._written("INGESTED", writing).of_store(self._collection.store.counts())
+
     def _placed(self, reader: Callable[[Path], Iterable[Document | str]] | None) -> PlacedReader:
         """Return what reads a folder: the store's own reader, or one that is given, which states no places."""
         if reader is None:
+            from carag.engine.folder import placed_reader
+
             return placed_reader(self._collection.profile.vocabulary.reader)
         return lambda path: (("", one) for one in reader(path))
 
@@ -128,30 +122,9 @@ class Contents(ABC):
         reader: Callable[[Path], Iterable[Document | str]] | None = None,
         stop: Callable[[], bool] = never,
     ) -> SyncReport:
-        r"""Bring the store up to a folder, once, as :class:`carag.engine.freshness.Nightly` does each night.
-
-        New documents are stored, and changed ones, by their content's hash, replace the old ones; unchanged ones cost
-        no write. In a changed document only passages whose text or heading is new to the store are embedded. The next
-        run finishes one that was killed.
-
-        What changes while it is read is read again, and finally left to the next run. With ``remove_vanished``,
-        documents that this folder gave before and no longer gives are withdrawn, unless it gives none at all, as when
-        it is not mounted. ``reader`` is as for :meth:`ingest`. ``stop`` is asked before each document is stored; once
-        it returns true, what is stored is recorded, and the run ends.
-
-        Examples
-        --------
-        >>> import tempfile, carag
-        >>> from pathlib import Path
-        >>> folder = Path(tempfile.mkdtemp())
-        >>> _ = (folder / "a.md").write_text("---\nclassification: internal\n---\nThe canteen opens at noon.")
-        >>> with carag.Engine.open(tempfile.mkdtemp(), profile="generic", embedder="wordllama") as engine:
-        ...     reports = [engine.sync(folder), engine.sync(folder)]
-        >>> [(one.added, one.embedded, one.unchanged) for one in reports]
-        [(1, 1, 0), (0, 0, 1)]
-        """
-        self._check_open()
-        self._keep_up()
+        """See :meth:`carag.Engine.sync`."""
+        self._lifetime.check()
+        self._in_force.keep_up()
         own = self._collection.profile.vocabulary.reader
         if reader is None and own == "edgar":
             raise InvalidArgument(
@@ -184,26 +157,9 @@ class Contents(ABC):
     def add(
         self, documents: Iterable[Document], *, by: str | None = None, stop: Callable[[], bool] = never
     ) -> AddReport:
-        """Label, chunk, embed and store your own documents, and bring the index up to date.
-
-        A document replaces the one that the store has under its id, whose passages are no longer found but stay for
-        past questions and receipts. What is stored and unchanged is skipped, so repeating a killed call finishes it. A
-        document that ``supersedes`` another ends it from its own ``public_at`` on.
-
-        All ``documents`` are read and checked before the first is stored; the record commits to who brings them,
-        ``by``. Raises InvalidArgument, and stores nothing, if two with one id differ, one supersedes an unknown
-        document, or itself through others, one has facts that no rule turns into bits, or the store holds filings.
-
-        Examples
-        --------
-        >>> import tempfile, carag
-        >>> circular = carag.Document(id="circular/7", text="Branches report by the fifth of May.", bits=())
-        >>> with carag.Engine.open(tempfile.mkdtemp(), embedder="wordllama") as engine:
-        ...     engine.add([circular]).added, engine.add([circular]).unchanged
-        (1, 1)
-        """
-        self._check_open()
-        self._keep_up()
+        """See :meth:`carag.Engine.add`."""
+        self._lifetime.check()
+        self._in_force.keep_up()
         one = self._add(documents, stop, by=by)
         counts = one.added, one.changed, one.unchanged, one.newly_quarantined, one.chunks
         return AddReport(*counts, one.embedded, one.reused, one.problems)
@@ -222,10 +178,10 @@ class Contents(ABC):
     def _written(
         self, why: str, writing: Callable[[], IngestReport], *, by: str | None = None
     ) -> IngestReport:
-        started = self._clock()
+        started = self._recorder.clock()
         with self._collection.store.turn():
             report = writing()
-            self._settle(
+            self.settle(
                 started,
                 why,
                 documents=report.added + report.changed,
@@ -236,31 +192,23 @@ class Contents(ABC):
         return report
 
     def remove(self, ids: Iterable[str], *, by: str | None = None) -> int:
-        """Withdraw documents so that only past questions still find them; return their number.
-
-        What a removed document superseded stays superseded, so that removing makes nothing admissible. The record
-        commits to who removes them, ``by``. Raises InvalidArgument if an id is not in the store; nothing is removed
-        then.
-        """
-        self._check_open()
-        self._keep_up()
-        started = self._clock()
+        """See :meth:`carag.Engine.remove`."""
+        self._lifetime.check()
+        self._in_force.keep_up()
+        started = self._recorder.clock()
         with self._collection.store.turn():
             removed = remove(self._collection, self._documents, ids)
-            self._settle(started, "DOCUMENTS_REMOVED", documents=removed, by=by)
+            self.settle(started, "DOCUMENTS_REMOVED", documents=removed, by=by)
         return removed
 
     def counts(self) -> Counts:
         """Count what the store holds: documents, passages, and quarantined documents by reason."""
-        self._check_open()
+        self._lifetime.check()
         return self._collection.store.counts()
 
     def label_history(self, chunk_id: str) -> LabelHistory | None:
-        """Return every label that a passage ever had, without its text and without a record; None if it does not exist.
-
-        It reveals that the passage exists: use it for readers of the log, or roles that may know of hidden passages.
-        """
-        self._check_open()
+        """See :meth:`carag.Engine.label_history`."""
+        self._lifetime.check()
         check_label("chunk_id", chunk_id)
         store = self._collection.store
         if not (labels := store.history(chunk_id)):
@@ -273,15 +221,7 @@ class Contents(ABC):
             tuple(labels),
         )
 
-    def _check_open(self) -> None:
-        if self._closed:
-            raise InvalidArgument("this engine is closed; open the store again with carag.Engine.open(...)")
-        if os.getpid() != self._pid:  # log, files and connections belong to the parent process
-            raise AuditUnavailable(
-                "this engine was opened before the process forked; open the store in the child instead"
-            )
-
-    def _settle(
+    def settle(
         self,
         started: datetime,
         why: str,

@@ -1,73 +1,90 @@
 """Answer questions over one store: connect the rooms, and put every request on record before its result leaves.
 
-Public methods that return text go through :meth:`Engine._on_record`; without a record nothing is returned.
+Calls that return text go through :class:`carag.engine.requests.Requests`; without a record nothing is returned.
 """
 
 from __future__ import annotations
 
-import threading
+import warnings
 from contextlib import ExitStack
-from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
+from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final, ParamSpec, Self, TypeVar
 
-from carag.audit import DEFAULT_CLASS, Models, Outcome, RecordKind
+from carag.audit import DEFAULT_CLASS
+from carag.engine.calibration import Calibration, gate_in_force
+from carag.engine.collection import no_progress
 from carag.engine.configuration import ConfigurationLog
 from carag.engine.contents import Contents
 from carag.engine.denials import Denials
-from carag.engine.explain import explain
-from carag.engine.following import record_answer, record_successors
-from carag.engine.measured import Measured, gate_in_force
+from carag.engine.evaluations import Evaluations
 from carag.engine.opening.ending import Ending, close_dropped
+from carag.engine.opening.in_force import InForce
+from carag.engine.opening.lifetime import Lifetime
 from carag.engine.opening.store import opened
-from carag.engine.recorder import (
-    Finding,
-    Recorder,
-    Request,
-    Retrieved,
-    no_text_in_traceback,
-    proven,
-    shortened,
-    stated,
-)
-from carag.engine.results import Answer, Explanation, Retrieval
-from carag.engine.rules import Rules
-from carag.engine.served import Served
+from carag.engine.recorder import Recorder
+from carag.engine.requests import DEFAULT_K, Requests
+from carag.engine.writer import never
 from carag.errors import InvalidArgument, Refused
-from carag.generation import ANSWERED, Declined, GuardedGenerator, generator_by_name, own_generator
-from carag.limits import check_question, quoted
-from carag.policy import Session, Where, infer, known_at_microseconds
+from carag.generation import GuardedGenerator, generator_by_name
+from carag.limits import quoted
+from carag.policy import Session, known_at_microseconds
 from carag.retrieval import Retriever, any_reranker, ranker_by_name
-from carag.retrieval.reading import Said
 from carag.visible import logger
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Collection as Several
+    from fractions import Fraction
     from os import PathLike
 
     from carag.audit import AuditLog, Receipt
     from carag.audit.anchors import Anchor, Anchoring, Window
     from carag.backends import VectorBackend
-    from carag.engine.collection import Collection
-    from carag.engine.recorder import Searched
+    from carag.engine.collection import Collection, Progress
+    from carag.engine.results import (
+        AddReport,
+        Answer,
+        Explanation,
+        GateReport,
+        IngestReport,
+        LabelHistory,
+        Retrieval,
+        SyncReport,
+    )
     from carag.generation import Generator
-    from carag.policy import Decision, Profile, TokenVerifier
+    from carag.labelling.document import Document
+    from carag.policy import Profile, TokenVerifier
+    from carag.profiles.edgar.documents import Selection
     from carag.retrieval import ConfidenceGate, Embedder, Passage, Reranker, Withheld
 
 __all__ = ["Engine"]
 
 _logger = logger(__name__)
 
-_K: Final = 8
-"""Passages for one question, as in the paper."""
-_MAX_K: Final = 400
-"""Passages that one record can hold."""
+_Arguments = ParamSpec("_Arguments")
+_Result = TypeVar("_Result")
+_MAY_ACCEPT: Final = ("gate", "labels", "lost_values", "policy")
+"""What an opening may accept: the words of ``accept``."""
+_MOVED: Final = {
+    "counts": "contents.counts",
+    "evaluated": "evaluations.record",
+    "exposure": "anchoring.exposure()",
+    "gate_report": "calibration.report",
+    "keep_to_admissible_rows": "requests.keep_to_admissible_rows",
+    "paces": "requests.paces",
+    "readable": "evaluations.readable",
+}
+"""Names of 0.3.0, and what takes the place of each."""
 
 
-class Engine(Contents, Measured, Served):
+class Engine:
     """Answers questions over one store. Use :meth:`open`.
+
+    Its parts: ``contents`` (documents and labels), ``requests`` (questions, each on record), ``calibration`` (of the
+    gate), ``evaluations`` (that the store was measured), ``log``, and ``anchoring`` (what confirms the log elsewhere).
 
     Examples
     --------
@@ -87,20 +104,28 @@ class Engine(Contents, Measured, Served):
         log: AuditLog,
         anchoring: Anchoring,
         collection: Collection,
+        configuration: ConfigurationLog,
+        in_force: InForce,
         guarded: GuardedGenerator,
         keeps_gate: bool,
         retriever: Retriever,
         clock: Callable[[], datetime],
-        intents: bool,
     ) -> None:
-        super().__init__(collection, Recorder(log, clock), ConfigurationLog(log, collection.store), clock)
+        recorder = Recorder(log, clock)
         self._log = log
-        self._anchoring = anchoring
-        self._guarded, self._keeps_gate = guarded, keeps_gate
-        self._intents, self._switching = intents, threading.Lock()
-        self._rules = self._rules_at("")
-        self._retriever = retriever
-        self._denials = Denials(log, lambda: known_at_microseconds(clock()))
+        self._collection = collection
+        self._lifetime = lifetime = Lifetime()
+        self._configuration = configuration
+        self._in_force = in_force
+        self._denials = Denials(log, recorder.now)
+        self.anchoring = anchoring
+        self.requests = Requests(collection, recorder, in_force, retriever, guarded, lifetime)
+        self.contents = Contents(collection, recorder, configuration, in_force, lifetime)
+        self.evaluations = Evaluations(self.requests, lifetime)
+        self.calibration = Calibration(
+            self.requests, self.evaluations, configuration, lifetime, keeps_gate=keeps_gate
+        )
+        in_force.take_gate = self.calibration.take
 
     @classmethod
     def open(
@@ -122,10 +147,8 @@ class Engine(Contents, Measured, Served):
         not_before: str | None = None,
         scrub_every: float | None = None,
         backend: str | VectorBackend | None = None,
-        accept_gate: bool = False,
-        accept_labels: bool = False,
-        accept_policy: bool = False,
-        accept_lost_values: bool = False,
+        accept: Several[str] = (),
+        **accepts: bool,
     ) -> Self:
         """Open a store, or make a new one.
 
@@ -172,14 +195,16 @@ class Engine(Contents, Measured, Served):
             Seconds between background passes that hash the log again; damage stops all answers.
         backend : str or VectorBackend, optional
             Where vectors are: ``"native"``, here, or a URL (:mod:`carag.backends.urls`). By default here, if they are.
-        accept_gate, accept_labels : bool
-            Whether a calibrated gate that is not the one on record is dropped, or labels that are not those on record
-            are accepted and all rows written again, in either case on record; otherwise the store is not opened.
-        accept_policy : bool
-            Whether other roles, intents and words of the same bits are put in force, on record.
-        accept_lost_values : bool
-            Whether the log continues, on record, without the values its records commit to if ``private.db`` is lost.
+        accept : set of str
+            What is accepted, on record, that is not as the log says; otherwise the store is not opened. ``"gate"``: a
+            calibrated gate that is not the one on record is dropped. ``"labels"``: labels that are not those on record
+            stay, and all rows are written again. ``"policy"``: other roles, intents and words of the same bits are put
+            in force. ``"lost_values"``: the log continues without the values that its records commit to, if
+            ``private.db`` is lost.
+        **accepts : bool
+            ``accept_gate=True`` is the older way to say ``accept={"gate"}``, and so for the others; deprecated.
         """
+        accepted = _accepted(accept, accepts)
         now = clock or partial(datetime.now, UTC)
 
         def microseconds() -> int:
@@ -200,43 +225,27 @@ class Engine(Contents, Measured, Served):
                 not_before=not_before,
                 scrub_every=scrub_every,
                 backend=backend,
-                accept_policy=accept_policy,
-                accept_labels=accept_labels,
-                accept_lost_values=accept_lost_values,
+                accept=accepted,
             )
             configuration = ConfigurationLog(log, collection.store)
-            with configuration.changing(microseconds()):
-                if accept_policy:
-                    configuration.put_in_force(collection.profile, at=microseconds())
-                change = collection.follow_profile()
-                table = bytes.fromhex(collection.profile.table.sha256)
-                configuration.policy(
-                    table, at=microseconds(), accept=accept_policy or collection.profile.is_shipped
-                )
-                kept = configuration.gate(accept=accept_gate)
-            keeps_gate = gate is None
-            gate = gate or gate_in_force(kept, collection, configuration)
-            model = generator_by_name(generator) if isinstance(generator, str) else own_generator(generator)
+            in_force = InForce(collection, configuration, microseconds, intents=intents, accept=accepted)
+            opening_gate = gate or gate_in_force(in_force.kept, collection, configuration)
             engine = cls(
                 log=log,
                 anchoring=anchoring,
                 collection=collection,
-                guarded=GuardedGenerator(model, gate),
-                keeps_gate=keeps_gate,
+                configuration=configuration,
+                in_force=in_force,
+                guarded=GuardedGenerator(_any_generator(generator), opening_gate),
+                keeps_gate=gate is None,
                 retriever=Retriever(
                     collection, ranker_by_name(ranker, collection.catalogue), reranker=any_reranker(reranker)
                 ),
                 clock=now,
-                intents=intents,
             )
             resources.callback(engine._denials.flush)
-            at, state, rows = microseconds(), collection.state, len(collection.index)
-            engine._configuration.labels(state, accept=accept_labels, rows=rows, at=at)
-            threshold = round(gate.threshold * 1_000_000)
-            engine._configuration.models(engine._models, gate=threshold, at=at, kept=kept)
-            engine._watch_over(kept)
-            engine._rules = engine._rules_at(change)
-            engine._settle(now(), "INGEST_RESUMED")
+            engine._record_what_is_in_force(accepted, at=microseconds())
+            engine.contents.settle(now(), "INGEST_RESUMED")
             engine._ending = Ending(engine, f"the engine of {path}", resources.pop_all())
             _logger.info("opened %r", engine, extra={"event": "OPENED"})
             return engine
@@ -262,7 +271,7 @@ class Engine(Contents, Measured, Served):
         Of many refusals for one reason the first is recorded at once, those of the following minute as a count, at the
         latest when the engine is closed. Raises Refused with a code that starts with ``TOKEN_``.
         """
-        self._check_open()
+        self._lifetime.check()
         try:
             return Session.from_token(token, verifier)
         except Refused as refusal:
@@ -281,61 +290,17 @@ class Engine(Contents, Measured, Served):
         characters, or ``where`` does not fit; AuditUnavailable, and returns nothing, if the record cannot be written;
         ModelUnavailable if embedder or generator fail, on record.
         """
-        return self._watched(self._answer(question, session, where, self._guarded))
-
-    def _answer(
-        self, question: str, session: Session, where: Mapping[str, Any] | None, guarded: GuardedGenerator
-    ) -> Answer:
-        def answer(request: Request, decision: Decision) -> Finding:
-            models = self._models
-            searched = self._search(request, decision, _K, models)
-            result = guarded.answer(
-                question, searched.evidence, before_remote=lambda: self._recorder.begin(request, models)
-            )
-            if isinstance(result, Declined):
-                return Finding(Outcome.DECLINE, result.code.value, result.message, models, searched)
-            return Finding(
-                Outcome.ANSWER,
-                ANSWERED,
-                result.text,
-                models,
-                searched,
-                citations=result.citations,
-                complete=result.complete,
-            )
-
-        found, receipt, _ = asked = self._on_record(RecordKind.QUERY, question, session, answer, where)
-        later = record_successors(self._collection, self._recorder, asked)
-        return Answer.of(found, receipt, gate=guarded.gate, superseded=later[0], follows=later[1])
+        return self.calibration.watched(self.requests.answer(question, session, where))
 
     def retrieve(
-        self, question: str, session: Session, k: int = _K, *, where: Mapping[str, Any] | None = None
+        self, question: str, session: Session, k: int = DEFAULT_K, *, where: Mapping[str, Any] | None = None
     ) -> Retrieval:
         """Return the ``min(k, admissible)`` best admissible passages, without generating; ``where`` as in :meth:`ask`.
 
         Raises InvalidArgument if the question or ``where`` is not valid, or ``k`` is not in 1 to 400.
         """
-        if type(k) is not int or not 1 <= k <= _MAX_K:
-            raise InvalidArgument(f"k is {quoted(k)}; want 1 to {_MAX_K}, as many as one record can hold")
+        return self.requests.retrieve(question, session, k, where)
 
-        def retrieve(request: Request, decision: Decision) -> Finding:
-            models = self._searching
-            searched = self._search(request, decision, k, models)
-            if searched.evidence.passages:
-                return Finding(Outcome.ANSWER, "RETRIEVED", models=models, searched=searched)
-            return Finding(Outcome.DECLINE, "NO_ADMISSIBLE_EVIDENCE", models=models, searched=searched)
-
-        found, receipt, request = self._on_record(RecordKind.RETRIEVE, question, session, retrieve, where)
-        mark, searched = self._recorder.mark, found.searched
-        asked = None if searched is None else Retrieved(mark, request, searched, receipt)
-        return Retrieval(
-            *(found.outcome, found.why, receipt, found.passages, found.withheld),
-            understood=found.understood,
-            asked_day=found.asked_day,
-            asked=asked,
-        )
-
-    @no_text_in_traceback
     def record_answer(self, retrieval: Retrieval, text: str, *, model: str) -> Receipt:
         """Record an answer that was generated elsewhere from what :meth:`retrieve` returned.
 
@@ -345,36 +310,167 @@ class Engine(Contents, Measured, Served):
         Raises InvalidArgument, and records nothing, if the retrieval is another engine's, was altered or has no
         passages, or the text is empty. If it raises AuditUnavailable, do not show the answer.
         """
-        self._check_open()
-        return record_answer(
-            self._log, self._recorder, retrieval, text, model=model, searched=self._searching
-        )
+        return self.requests.record_answer(retrieval, text, model=model)
 
     def explain(self, chunk_id: str, session: Session) -> Explanation:
         """Say why a chunk is admissible or hidden for a session, never its text."""
+        return self.requests.explain(chunk_id, session)
 
-        def explanation(_: Request, decision: Decision) -> Finding:
-            return explain(self._collection.store, chunk_id, decision)
+    def ingest(
+        self,
+        path: str | PathLike[str],
+        *,
+        progress: Progress = no_progress,
+        only: Selection | None = None,
+        reader: Callable[[Path], Iterable[Document | str]] | None = None,
+    ) -> IngestReport:
+        """Read documents, label, chunk, embed and store them, and bring the index up to date.
 
-        found, receipt, _ = self._on_record(RecordKind.EXPLAIN, chunk_id, session, explanation)
-        return Explanation(
-            found.outcome,
-            found.why,
-            receipt,
-            text=found.text,
-            reasons=found.reasons,
-            causes=found.causes,
-            regulation=found.regulation,
-        )
+        A store with EDGAR's profile reads filings; any other reads the files of a folder (:mod:`carag.readers`), whose
+        stated fields are the facts that the profile's rules turn into bits. What is stored and unchanged, by its
+        content's hash, is skipped, so running a killed run again finishes it.
+
+        ``path`` is a filing, a JSONL file of filings, or a directory of either; otherwise a file or a folder.
+        ``progress`` is called in this thread with (stage, done, total, note); a total of 0 is unknown, and an exception
+        from it ends the run. ``only`` holds, by accession number, the passages wanted: (type of the document, start of
+        the passage in it). ``reader`` reads ``path`` instead, and returns documents, and a message for what is not one.
+        """
+        return self.contents.ingest(path, progress=progress, only=only, reader=reader)
+
+    def sync(
+        self,
+        path: str | PathLike[str],
+        *,
+        remove_vanished: bool = False,
+        reader: Callable[[Path], Iterable[Document | str]] | None = None,
+        stop: Callable[[], bool] = never,
+    ) -> SyncReport:
+        r"""Bring the store up to a folder, once, as :class:`carag.engine.freshness.Nightly` does each night.
+
+        New documents are stored, and changed ones, by their content's hash, replace the old ones; unchanged ones cost
+        no write. In a changed document only passages whose text or heading is new to the store are embedded. The next
+        run finishes one that was killed.
+
+        What changes while it is read is read again, and finally left to the next run. With ``remove_vanished``,
+        documents that this folder gave before and no longer gives are withdrawn, unless it gives none at all, as when
+        it is not mounted. ``reader`` is as for :meth:`ingest`. ``stop`` is asked before each document is stored; once
+        it returns true, what is stored is recorded, and the run ends.
+
+        Examples
+        --------
+        >>> import tempfile, carag
+        >>> from pathlib import Path
+        >>> folder = Path(tempfile.mkdtemp())
+        >>> _ = (folder / "a.md").write_text("---\nclassification: internal\n---\nThe canteen opens at noon.")
+        >>> with carag.Engine.open(tempfile.mkdtemp(), profile="generic", embedder="wordllama") as engine:
+        ...     reports = [engine.sync(folder), engine.sync(folder)]
+        >>> [(one.added, one.embedded, one.unchanged) for one in reports]
+        [(1, 1, 0), (0, 0, 1)]
+        """
+        return self.contents.sync(path, remove_vanished=remove_vanished, reader=reader, stop=stop)
+
+    def add(
+        self, documents: Iterable[Document], *, by: str | None = None, stop: Callable[[], bool] = never
+    ) -> AddReport:
+        """Label, chunk, embed and store your own documents, and bring the index up to date.
+
+        A document replaces the one that the store has under its id, whose passages are no longer found but stay for
+        past questions and receipts. What is stored and unchanged is skipped, so repeating a killed call finishes it. A
+        document that ``supersedes`` another ends it from its own ``public_at`` on.
+
+        All ``documents`` are read and checked before the first is stored; the record commits to who brings them,
+        ``by``. Raises InvalidArgument, and stores nothing, if two with one id differ, one supersedes an unknown
+        document, or itself through others, one has facts that no rule turns into bits, or the store holds filings.
+
+        Examples
+        --------
+        >>> import tempfile, carag
+        >>> circular = carag.Document(id="circular/7", text="Branches report by the fifth of May.", bits=())
+        >>> with carag.Engine.open(tempfile.mkdtemp(), embedder="wordllama") as engine:
+        ...     engine.add([circular]).added, engine.add([circular]).unchanged
+        (1, 1)
+        """
+        return self.contents.add(documents, by=by, stop=stop)
+
+    def remove(self, ids: Iterable[str], *, by: str | None = None) -> int:
+        """Withdraw documents so that only past questions still find them; return their number.
+
+        What a removed document superseded stays superseded, so that removing makes nothing admissible. The record
+        commits to who removes them, ``by``. Raises InvalidArgument if an id is not in the store; nothing is removed
+        then.
+        """
+        return self.contents.remove(ids, by=by)
+
+    def label_history(self, chunk_id: str) -> LabelHistory | None:
+        """Return every label that a passage ever had, without its text and without a record; None if it does not exist.
+
+        It reveals that the passage exists: use it for readers of the log, or roles that may know of hidden passages.
+        """
+        return self.contents.label_history(chunk_id)
+
+    @property
+    def gate(self) -> ConfidenceGate:
+        """The gate before the generator."""
+        return self.requests.guarded.gate
+
+    def calibrate_gate(
+        self,
+        questions: str | PathLike[str],
+        session: Session,
+        *,
+        error: Fraction | None = None,
+        wrong: Fraction | None = None,
+    ) -> GateReport:
+        """Calibrate the confidence gate on questions with known answers, and put it in force, on record.
+
+        A question is answerable if the session may use one of the documents that hold its answer. For ``error`` each
+        question is retrieved as :meth:`ask` does, on record, and :func:`carag.retrieval.conformal_threshold` chooses
+        the threshold. For ``wrong`` each is answered without a gate, on record, which calls the generator, and
+        :func:`carag.retrieval.selective_threshold` chooses: an answer is right if it cites a document that holds it, or
+        one of the passages if some are given; any answer to a question that is not answerable is wrong. The store keeps
+        the threshold for its embedder, in place of the one that ships. :class:`carag.retrieval.Drift` notices if other
+        questions are asked; then a stricter threshold takes its place, on record, until the gate is calibrated again.
+
+        Each line of ``questions`` is ``{"question": "…", "documents": ["id", …]}``: the documents hold the answer, and
+        an empty list says that none in the store does; ``"passages": ["id:00000", …]`` may name their chunks that do.
+        ``error`` is the greatest share of new answerable questions to decline, 1/10 by default; ``wrong``, instead,
+        that of wrong answers among new ones.
+
+        Raises InvalidArgument, before anything is asked, if a line is not such a question, a document is not in the
+        store (hidden ones count as absent if the session may not know of them) or there are too few questions;
+        afterwards, if no threshold keeps the share of wrong answers. Then the gate stays.
+        """
+        return self.calibration.calibrate(questions, session, error=error, wrong=wrong)
+
+    async def aask(
+        self, question: str, session: Session, *, where: Mapping[str, Any] | None = None
+    ) -> Answer:
+        """Await :meth:`ask`; a cancelled call continues to its record."""
+        return await _in_thread(self.ask, question, session, where=where)
+
+    async def aretrieve(
+        self, question: str, session: Session, k: int = DEFAULT_K, *, where: Mapping[str, Any] | None = None
+    ) -> Retrieval:
+        """Await :meth:`retrieve`; a cancelled call continues to its record."""
+        return await _in_thread(self.retrieve, question, session, k, where=where)
+
+    async def aadd(self, documents: Iterable[Document]) -> AddReport:
+        """Await :meth:`add`; the documents are read in the thread."""
+        return await _in_thread(self.add, documents)
+
+    def keep_up(self) -> None:
+        """Take over what other processes brought and put in force, as every request does first."""
+        self._lifetime.check()
+        self._in_force.keep_up()
 
     def close(self) -> None:
         """Close everything that this engine opened; idempotent."""
-        self._closed = True
+        self._lifetime.is_over = True
         self._ending.close()
         _logger.info("closed %r", self, extra={"event": "CLOSED"})
 
     def __enter__(self) -> Self:
-        self._check_open()
+        self._lifetime.check()
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -382,83 +478,53 @@ class Engine(Contents, Measured, Served):
 
     def __repr__(self) -> str:
         collection = self._collection
-        state = "closed" if self._closed else f"{len(collection.index)} rows, open"
+        state = "closed" if self._lifetime.is_over else f"{len(collection.index)} rows, open"
         return f"Engine({str(collection.store.path.parent)!r}, {collection.embedder.name}, {state})"
 
-    @property
-    def _models(self) -> Models:
-        generator = self._guarded.generator
-        return replace(self._searching, generate=generator.name, prompt=shortened(generator.fingerprint))
+    if not TYPE_CHECKING:  # to a type checker any name would be an attribute
 
-    @property
-    def _searching(self) -> Models:
-        found = self._retriever
-        return Models(
-            self._collection.embedder.name, rerank=stated(found.reranker), rank=stated(found.ranker)
-        )
+        def __getattr__(self, name: str) -> Any:
+            if name not in _MOVED:
+                raise AttributeError(f"an Engine has no {name!r}")
+            now = _MOVED[name]
+            warnings.warn(f"Engine.{name} is now Engine.{now}; use that", DeprecationWarning, stacklevel=2)
+            found = attrgetter(now.removesuffix("()"))(self)
+            return found() if now.endswith("()") else found
 
-    @no_text_in_traceback
-    def _on_record(
-        self,
-        kind: RecordKind,
-        text: str,
-        session: Session,
-        work: Callable[[Request, Decision], Finding],
-        where: Mapping[str, Any] | None = None,
-    ) -> tuple[Finding, Receipt, Request]:
-        """Take a request from its check to its durable record; return the finding, the receipt and the request."""
-        self._check_open()
-        check_question("chunk id" if kind is RecordKind.EXPLAIN else "question", text)
-        if type(session) is not Session:  # a subclass could give other values each time it is read
-            raise InvalidArgument(
-                f"session is a {type(session).__name__}; want a carag.Session, not a subclass"
-            )
-        rules = self._rules
-        narrowed = Where.of(where, rules.table.vocabulary.metadata)
-        request = Request(kind, text, session, self._clock(), rules, narrowed)
-        self._recorder.check(request, self._models)
-        with self._recorder.failures(request):
-            request.rules = rules = self._keep_up()
-            said = rules.listener.said(text) if kind is not RecordKind.EXPLAIN else Said()
-            try:
-                decision = infer(
-                    session, rules.table, now=request.started, intents=said.intents, days=said.days
-                )
-            except Refused as refusal:
-                found = Finding(Outcome.REFUSE, refusal.code, str(refusal))
-            else:
-                request.decision = decision
-                found = replace(work(request, decision), asked_day=decision.asked_day)
-            return found, self._recorder.access(request, found), request
+    def _record_what_is_in_force(self, accepted: frozenset[str], *, at: int) -> None:
+        """Put labels, models and gate on record unless they are, and watch the gate."""
+        collection, configuration, kept = self._collection, self._configuration, self._in_force.kept
+        configuration.labels(collection.state, accept="labels" in accepted, rows=len(collection.index), at=at)
+        threshold = round(self.gate.threshold * 1_000_000)
+        configuration.models(self.requests.models, gate=threshold, at=at, kept=kept)
+        self.calibration.watch_over(kept)
 
-    def keep_up(self) -> None:
-        """Take over what other processes brought and put in force, as every request does first."""
-        self._check_open()
-        self._keep_up()
 
-    def _keep_up(self) -> Rules:
-        """Take over what other processes brought and put in force; return what decides from now on."""
-        if self._collection.keep_up() in (None, self._rules.change):
-            return self._rules
-        with self._switching:
-            if self._collection.store.standing()[1] != self._rules.change:
-                at = known_at_microseconds(self._clock())
-                with self._configuration.changing(at):
-                    change = self._collection.follow_profile()
-                    table = bytes.fromhex(self.profile.table.sha256)
-                    self._configuration.policy(table, at=at, accept=False)
-                    kept = self._configuration.gate()
-                self._take_gate(kept)
-                self._rules = self._rules_at(change)
-            return self._rules
+def _any_generator(given: str | Generator | Callable[[str, tuple[Passage, ...], Withheld], str]) -> Generator:
+    if isinstance(given, str):
+        return generator_by_name(given)
+    from carag.generation.own import own_generator
 
-    def _rules_at(self, change: str) -> Rules:
-        collection = self._collection
-        return Rules.of(change, collection.profile, collection.catalogue.declared, intents=self._intents)
+    return own_generator(given)
 
-    def _search(self, request: Request, decision: Decision, k: int, models: Models) -> Searched:
-        if self._collection.embedder.remote:
-            self._recorder.begin(request, models)
-        begin = partial(self._recorder.begin, request, models)
-        evidence = self._retriever.retrieve(request.text, decision, k, request.where, before_remote=begin)
-        return proven(self._collection.state, request, evidence)
+
+def _accepted(accept: Several[str], older: Mapping[str, bool]) -> frozenset[str]:
+    """Return what an opening accepts, also as the keywords of 0.3.0 say it."""
+    if isinstance(accept, str) or not set(accept) <= {*_MAY_ACCEPT}:
+        raise InvalidArgument(f"accept is {quoted(accept)}; want a set of {', '.join(_MAY_ACCEPT)}")
+    wanted = set(accept)
+    for name, is_wanted in older.items():
+        word = name.removeprefix("accept_")
+        if word == name or word not in _MAY_ACCEPT:
+            raise TypeError(f"Engine.open() got an unexpected keyword argument {name!r}")
+        warnings.warn(f"{name} is deprecated; use accept={{{word!r}}}", DeprecationWarning, stacklevel=3)
+        wanted |= {word} if is_wanted else set()
+    return frozenset(wanted)
+
+
+async def _in_thread(
+    call: Callable[_Arguments, _Result], *given: _Arguments.args, **more: _Arguments.kwargs
+) -> _Result:
+    from asyncio import to_thread  # here, because most engines are asked without it
+
+    return await to_thread(call, *given, **more)

@@ -34,7 +34,7 @@ def record_answer(
     asked = _checked(log, recorder, retrieval)
     receipt, request, passages = asked.receipt, asked.request, retrieval.passages
     cited = [position for position in cited_positions(text) if 0 <= position < len(passages)]
-    answered = replace(request, kind=RecordKind.QUERY, begun=None)
+    answered = replace(request, kind=RecordKind.QUERY)
     finding = Finding(
         Outcome.ANSWER,
         "ANSWERED_ELSEWHERE",
@@ -73,7 +73,7 @@ def record_successors(
         now=request.started,
         intents=request.rules.listener.said(request.text).intents,
     )
-    later = replace(request, kind=RecordKind.RETRIEVE, decision=today, begun=None)
+    later = replace(request, kind=RecordKind.RETRIEVE, decision=today)
     with recorder.failures(later):
         ids = [one.document_id for one in citations]
         evidence, news = successors(collection, ids, today, request.where, after=then.as_of)

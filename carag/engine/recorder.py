@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from carag.retrieval.ranking import Ranker
 
 __all__ = [
+    "Egress",
     "Finding",
     "Recorder",
     "Request",
@@ -65,7 +66,7 @@ _Arguments = ParamSpec("_Arguments")
 _Result = TypeVar("_Result")
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Request:
     """One call of the engine, from the moment it came in."""
 
@@ -78,8 +79,6 @@ class Request:
     where: Where = EVERYWHERE
     decision: Decision | None = None
     """What the session may use; None until that is inferred, and for a refused session."""
-    begun: int | None = None
-    """The number of its begin record, if it has one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,17 +210,24 @@ class Recorder:
     """Writes one record per request; ``clock`` returns an aware datetime."""
 
     def __init__(self, log: AuditLog, clock: Callable[[], datetime]) -> None:
-        self._log = log
-        self._clock = clock
+        self.log = log
+        self.clock = clock
         self.mark = object()
+
+    def now(self) -> int:
+        """Return the time by the clock, in microseconds since 1970."""
+        return known_at_microseconds(self.clock())
 
     def check(self, request: Request, models: Models) -> None:
         """Check before a search that a record can hold question, subject, token and models; InvalidArgument if not."""
         event = self._event(request, outcome=Outcome.ERROR, why="UNKNOWN", models=models)
-        Draft.of(self._log.origin, event, self._secrets(request), ())
+        Draft.of(self.log.origin, event, self._secrets(request), ())
 
-    def access(self, request: Request, finding: Finding) -> Receipt:
-        """Record what a request led to. Return nothing to the asker before this returns."""
+    def access(self, request: Request, finding: Finding, *, begun: int | None = None) -> Receipt:
+        """Record what a request led to. Return nothing to the asker before this returns.
+
+        - ``begun``: the number of its begin record, if it has one.
+        """
         searched, outcome = finding.searched, finding.outcome
         event = self._event(
             request,
@@ -230,10 +236,11 @@ class Recorder:
             models=finding.models,
             index=None if searched is None else searched.index,
             heads=() if searched is None else searched.heads,
+            begun=begun,
         )
         cited = {citation.chunk_id for citation in finding.citations}
         hits = () if searched is None else searched.hits
-        receipt = self._log.append(
+        receipt = self.log.append(
             event,
             secrets=self._secrets(
                 request, (finding.text or None) if outcome is Outcome.ANSWER else None, finding.understood
@@ -255,17 +262,18 @@ class Recorder:
         models: Models,
         index: IndexState | None = None,
         heads: tuple[HeadRows, ...] = (),
+        begun: int | None = None,
     ) -> Access:
         session, decision, table = request.session, request.decision, request.rules.table
         return Access(
             kind=request.kind,
             started=known_at_microseconds(request.started),
-            ended=known_at_microseconds(self._clock()),
+            ended=self.now(),
             role=session.role if session.role in table.roles else None,
             purpose=session.purpose if session.purpose in table.purposes else None,
             source=SessionSource(session.source.value),
             as_of=_as_of(request) if decision is None else decision.as_of,
-            policy=_applied(bytes.fromhex(request.rules.table.sha256), request.decision),
+            policy=_applied(bytes.fromhex(table.sha256), decision),
             index=index,
             intents=() if decision is None else decision.intents,
             where=request.where.fields,
@@ -274,7 +282,7 @@ class Recorder:
             outcome=outcome,
             why=why,
             models=models,
-            begun=request.begun,
+            begun=begun,
             issuer=session.issuer,
             audience=session.audience,
         )
@@ -292,15 +300,9 @@ class Recorder:
             "reading": reading or None,
         }
 
-    def begin(self, request: Request, models: Models) -> None:
-        """Record, once per request, that its question or passages with it are about to leave this machine.
-
-        It is written right before a remote model is called, not before the search: a gate that declines transfers
-        nothing.
-        """
+    def begin(self, request: Request, models: Models) -> int:
+        """Record that a request's question, or passages with it, are about to leave this machine; return the number."""
         session, decision = request.session, request.decision
-        if request.begun is not None:
-            return
         if decision is None:
             raise InvalidArgument("nothing may leave before the session's policy is decided; decide it first")
         event = Begin(
@@ -309,15 +311,15 @@ class Recorder:
             purpose=decision.purpose,
             source=SessionSource(session.source.value),
             as_of=decision.as_of,
-            policy=_applied(bytes.fromhex(request.rules.table.sha256), request.decision),
+            policy=_applied(bytes.fromhex(request.rules.table.sha256), decision),
             models=models,
         )
-        receipt = self._log.append(event, secrets={"query": request.text, "subject": session.subject})
-        request.begun = receipt.seq
+        receipt = self.log.append(event, secrets={"query": request.text, "subject": session.subject})
         _logger.debug("%s begun, record %d", request.kind, receipt.seq)
+        return receipt.seq
 
     @contextmanager
-    def failures(self, request: Request) -> Iterator[None]:
+    def failures(self, request: Request, egress: Egress | None = None) -> Iterator[None]:
         """Record any error raised inside, then let it go on, except that the log is not writable."""
         try:
             yield
@@ -326,7 +328,9 @@ class Recorder:
         except Exception as error:
             why = _code_of(error) if isinstance(error, CaragError) else "INTERNAL_ERROR"
             try:
-                self.access(request, Finding(Outcome.ERROR, why))
+                self.access(
+                    request, Finding(Outcome.ERROR, why), begun=None if egress is None else egress.begun
+                )
             except AuditUnavailable as unrecorded:
                 raise unrecorded from error
             raise
@@ -345,7 +349,7 @@ class Recorder:
         """Record that what can be found has changed, and by whom, as a commitment."""
         event = Ingest(
             started=known_at_microseconds(started),
-            ended=known_at_microseconds(self._clock()),
+            ended=self.now(),
             documents=documents,
             chunks=chunks,
             quarantined=quarantined,
@@ -355,7 +359,26 @@ class Recorder:
             embed=collection.embedder.name,
             why=why,
         )
-        return self._log.append(event, secrets={"subject": by})
+        return self.log.append(event, secrets={"subject": by})
+
+
+class Egress:
+    """What of one request leaves this machine, and for which models."""
+
+    def __init__(self, recorder: Recorder, request: Request, models: Models) -> None:
+        self.request = request
+        self.models = models
+        self.begun: int | None = None
+        """The number of the begin record, if anything has left."""
+        self._recorder = recorder
+
+    def leaving(self) -> None:
+        """Put on record, once, that question or passages are about to leave; if it raises, they must stay.
+
+        It is called right before a remote model, not before the search: a gate that declines transfers nothing.
+        """
+        if self.begun is None:
+            self.begun = self._recorder.begin(self.request, self.models)
 
 
 def shortened(fingerprint: str) -> str:

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from carag.policy import Intents
-from carag.retrieval.reading import Listener
+from carag.policy import Intents, infer
+from carag.retrieval.reading import Listener, Said
 
 if TYPE_CHECKING:
-    from carag.policy import PolicyTable, Profile
+    from datetime import datetime
+
+    from carag.policy import Decision, PolicyTable, Profile, Session
     from carag.retrieval.reading import Declared
 
 __all__ = ["Rules"]
@@ -31,3 +33,8 @@ class Rules(NamedTuple):
         """Return the rules of a profile; without ``intents`` no word of a question tightens them."""
         heard = profile.vocabulary.intents if intents else Intents()
         return cls(change, profile.table, Listener(heard, declared))
+
+    def decide(self, question: str | None, session: Session, now: datetime) -> Decision:
+        """Infer what a session may use for a question, or for none; Refused if the session alone decides."""
+        said = Said() if question is None else self.listener.said(question)
+        return infer(session, self.table, now=now, intents=said.intents, days=said.days)

@@ -132,7 +132,7 @@ def run_store(
         passed = verdict(report.sections[0].slices[SliceName(EVERYTHING)], OURS) is Verdict.NO_LEAK_SEEN
         with Engine.open(store, embedder=chosen, **opening) as engine:
             _check_unchanged(store, truth, known)
-            receipt = engine.evaluated(
+            receipt = engine.evaluations.record(
                 SUITE,
                 bytes.fromhex(_sha256(out / "settings.json")),
                 bytes.fromhex(_sha256(out / "rows.jsonl")),

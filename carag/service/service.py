@@ -79,10 +79,10 @@ class Service:
         )
         self.strangers = Strangers(settings.refused_rate)
         self._unchecked = Denials(engine.log, engine.log.now)
-        self.slots = settings.slot_seconds(*engine.paces)
+        self.slots = settings.slot_seconds(*engine.requests.paces)
         """Seconds of each operation's slot; None: responses do not wait."""
         if self.slots is not None:
-            engine.keep_to_admissible_rows()
+            engine.requests.keep_to_admissible_rows()
         self.is_draining = False
         self.is_writable = True
         """Whether the last attempt to write a record succeeded."""
@@ -244,7 +244,7 @@ class Service:
 
     def gauges(self) -> dict[str, float]:
         """Return the gauges for the metrics."""
-        exposure = self.engine.exposure
+        exposure = self.engine.anchoring.exposure()
         found: dict[str, float] = {"working": self.admission.working, "records": exposure.size}
         found["jobs"] = self.jobs.waiting
         found |= {"ready": not self.unready(), "log_writable": self.is_writable}
@@ -265,7 +265,7 @@ class Service:
 
     def unready(self) -> list[str]:
         """Return the codes of why the service is not ready; empty if it is."""
-        standing = self.engine.exposure.standing
+        standing = self.engine.anchoring.exposure().standing
         said = {
             "DRAINING": self.is_draining,
             "LOG_UNWRITABLE": not self.is_writable,

@@ -148,7 +148,7 @@ class ServiceSettings(BaseModel):
     def slot_seconds(self, searching: str, answering: str) -> dict[str, float] | None:
         """Return the seconds of each operation's slot; None if slots are off.
 
-        - ``searching``, ``answering``: the paces of the models in use, as in :attr:`carag.Engine.paces`.
+        - ``searching``, ``answering``: as :attr:`carag.engine.requests.Requests.paces` of the models in use.
         """
         if self.slots is None:
             return None

@@ -14,6 +14,7 @@ from carag import Engine
 from carag.audit import Evaluation
 from carag.cli import Exit
 from carag.cli.app import run
+from carag.engine.evaluations import Evaluations
 from carag.evaluation.regulatory import RegulatoryMetric
 from tests.evaluation.own_store import CANARY, a_store, written
 
@@ -260,7 +261,7 @@ def test_what_cannot_be_written_on_record_is_not_shown(
     def fails(*_: Any, **__: Any) -> None:
         raise AuditUnavailable("the disk is full")
 
-    monkeypatch.setattr(Engine, "evaluated", fails)
+    monkeypatch.setattr(Evaluations, "record", fails)
     out, page = tmp_path / "out.jsonl", tmp_path / "page.html"
     options = ("--role", "employee", "--purpose", "work", "--jsonl", out, "--html", page)
     assert measured(store, turns, *options) == Exit.INTERNAL

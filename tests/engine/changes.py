@@ -60,7 +60,7 @@ def change(home: Path, first: int, last: int) -> None:
     """Put one numbered policy after another in force; with every third erase, and with every third hold and release."""
     for number in range(first, last):
         tell(begins=number)
-        with Engine.open(home, embedder=NO_EMBEDDER, profile=numbered(number), accept_policy=True) as engine:
+        with Engine.open(home, embedder=NO_EMBEDDER, profile=numbered(number), accept={"policy"}) as engine:
             tell(done=number)
             if number % 3 == 1:
                 erase(engine.log, subject=SUBJECT, basis=Basis.UNLAWFUL, actor="dpo", approver="cco")

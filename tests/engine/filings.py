@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from carag.engine.contents import FILINGS
+from carag.engine.contents import filings_kind
 from carag.engine.writer import write
 from carag.profiles.edgar.documents import labelled_filings
 
@@ -16,4 +16,4 @@ if TYPE_CHECKING:
 
 
 def ingest_filings(collection: Collection, path: Path) -> IngestReport:
-    return write(collection, FILINGS, labelled_filings(path)).of_store(collection.store.counts())
+    return write(collection, filings_kind(), labelled_filings(path)).of_store(collection.store.counts())

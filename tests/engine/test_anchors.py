@@ -35,7 +35,7 @@ class Ledger:
 def founded(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("anchored") / "store"
     with Engine.open(path, embedder="wordllama") as engine:
-        assert engine.exposure.standing is Standing.NO_ANCHOR
+        assert engine.anchoring.exposure().standing is Standing.NO_ANCHOR
     return path
 
 
@@ -48,9 +48,9 @@ def test_answers_are_anchored_when_the_engine_closes(store: Path) -> None:
     """Opened, asked, closed: what was asked is known outside."""
     with Engine.open(store, anchors=[Ledger()]) as engine:
         engine.ask("Anything?", SESSION)
-        assert engine.exposure.standing is Standing.OPEN
+        assert engine.anchoring.exposure().standing is Standing.OPEN
     with Engine.open(store, anchors=[Ledger()]) as engine:
-        assert engine.exposure.standing is Standing.COVERED
+        assert engine.anchoring.exposure().standing is Standing.COVERED
 
 
 def test_past_the_window_nothing_leaves(store: Path) -> None:
@@ -62,6 +62,6 @@ def test_past_the_window_nothing_leaves(store: Path) -> None:
             engine.ask("Anything?", SESSION)
         with pytest.raises(AuditUnavailable, match="not confirmed by any anchor"):
             engine.ask("Anything?", SESSION)
-        assert engine.exposure.records == 2
+        assert engine.anchoring.exposure().records == 2
     with Engine.open(store) as engine:
         engine.ask("Anything?", SESSION)

@@ -95,7 +95,7 @@ def test_a_store_whose_labels_are_not_those_on_record_does_not_open(
     for _ in range(2):
         with pytest.raises(CorruptFile, match="accept --labels"):
             open_store(tmp_path)
-    with open_store(tmp_path, accept_labels=True) as engine:
+    with open_store(tmp_path, accept={"labels"}) as engine:
         (change,) = records(engine, size)
         event = IndexChange(
             at=change.event.at,  # type: ignore[union-attr]
@@ -136,7 +136,7 @@ def test_an_evaluation_is_on_record(tmp_path: Path) -> None:
     """Suite, state, thresholds and result, proved like everything else."""
     digests = [hashlib.sha256(text).digest() for text in (b"suite", b"result")]
     with open_store(tmp_path, clock=lambda: NOW) as engine:
-        receipt = engine.evaluated(
+        receipt = engine.evaluations.record(
             "edgar", *digests, started=NOW, passed=True, thresholds={"cvr_millionths": 0, "recall": 990_000}
         )
         assert verify_receipt(receipt.to_bytes(), engine.vkey).verdict is Verdict.VERIFIED
@@ -144,4 +144,6 @@ def test_an_evaluation_is_on_record(tmp_path: Path) -> None:
         assert isinstance(event, Evaluation)
         assert (event.snapshot, event.thresholds["recall"]) == (engine._collection.state.root, 990_000)
         with pytest.raises(InvalidArgument, match="threshold"):
-            engine.evaluated("edgar", *digests, started=NOW, passed=True, thresholds={"recall": 0.99})  # type: ignore[dict-item]
+            engine.evaluations.record(
+                "edgar", *digests, started=NOW, passed=True, thresholds={"recall": 0.99}
+            )  # type: ignore[dict-item]

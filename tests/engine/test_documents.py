@@ -110,7 +110,7 @@ def test_what_is_found_is_what_is_admissible(data: st.DataObject, documents: lis
     ):
         engine.add(order)
         engine.remove(removed)
-        wanted = admissible(documents, removed, session, engine._clock())
+        wanted = admissible(documents, removed, session, engine.requests.recorder.clock())
         found = engine.retrieve(QUESTION, session, k)
         event = Record.parse(found.receipt.record).event
         names = [passage.accession_number for passage in found.passages]
@@ -271,7 +271,7 @@ def test_the_profile_says_under_what_passages_are_embedded_how_they_are_cited_an
     ]
     assert {one.source for one in found} == {"page 1, d/1", "page 2, d/1", "No. 7, d/2"}
     longer = Profile.from_texts(named.replace("limit = 30", "limit = 60"), roles)
-    with Engine.open(store, profile=longer, embedder=embedder, accept_policy=True) as engine:
+    with Engine.open(store, profile=longer, embedder=embedder, accept={"policy"}) as engine:
         assert engine.add([one]).changed == 1
         assert engine.add([one]).unchanged == 1
 
@@ -304,7 +304,7 @@ def test_a_profile_may_have_documents_cut_at_their_clauses_which_citations_name(
             tmp_path / "store",
             profile=Profile.from_texts(profile, roles),
             embedder=embedder,
-            accept_policy=True,
+            accept={"policy"},
         ) as engine:
             assert engine.add([one]).unchanged == 0
             assert engine.add([one]).unchanged == 1

@@ -11,6 +11,7 @@ import pytest
 import carag
 from carag import Engine, Outcome, Session
 from carag.audit import Begin, Recovery
+from carag.engine.requests import Requests
 from carag.errors import AuditUnavailable, CorruptFile, InvalidArgument, ModelUnavailable
 from carag.generation import Draft
 from carag.limits import MAX_QUESTION
@@ -137,7 +138,7 @@ def test_the_text_would_be_found_in_a_frame(
     """The search above finds passages where they are: in the frames of the method itself."""
     held = Held(engine, monkeypatch, fail=True)
     held.go.set()
-    monkeypatch.setattr(Engine, "_on_record", Engine._on_record.__wrapped__)  # type: ignore[attr-defined]
+    monkeypatch.setattr(Requests, "_on_record", Requests._on_record.__wrapped__)  # type: ignore[attr-defined]
     with pytest.raises(AuditUnavailable) as caught:
         engine.retrieve(QUESTION, SESSION)
     assert any(passage.text[:60] in text for text in variables(caught.value))
@@ -155,11 +156,15 @@ def _raising(error: BaseException) -> Callable[..., Any]:
 
 FAILING: dict[str, Callable[[Engine], tuple[object, str, Any]]] = {
     "the embedder": lambda engine: (engine._collection.embedder, "embed_query", _raising(ValueError("no"))),
-    "the search": lambda engine: (engine._retriever, "_gather", _raising(MemoryError())),
+    "the search": lambda engine: (engine.requests.retriever, "_gather", _raising(MemoryError())),
     "the proof": lambda engine: (engine._collection.state, "prove", _raising(CorruptFile("altered"))),
-    "the generator": lambda engine: (engine._guarded.generator, "generate", _raising(RecursionError())),
+    "the generator": lambda engine: (
+        engine.requests.guarded.generator,
+        "generate",
+        _raising(RecursionError()),
+    ),
     "the answer's text": lambda engine: (
-        engine._guarded.generator,
+        engine.requests.guarded.generator,
         "generate",
         lambda _, passages, __: Draft(f"{passages[0].text}\ud800 [1]", (0,)),
     ),
@@ -205,8 +210,8 @@ def test_what_no_record_can_hold_is_refused_before_anything_is_searched(
     """No embedding, no search, no look at the store, no call of the generator, no record."""
     for owner, name in (
         (engine._collection.embedder, "embed_query"),
-        (engine._retriever, "retrieve"),
-        (engine._guarded, "answer"),
+        (engine.requests.retriever, "retrieve"),
+        (engine.requests.guarded, "answer"),
         (engine._collection.store, "label_at_or_after"),
     ):
         monkeypatch.setattr(owner, name, _raising(AssertionError(f"{name} was called")))

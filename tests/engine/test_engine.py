@@ -14,6 +14,10 @@ import pytest
 
 from carag import Engine, Outcome, Session
 from carag.audit import Record, Verdict, verify_receipt
+from carag.engine.calibration import Calibration
+from carag.engine.contents import Contents
+from carag.engine.evaluations import Evaluations
+from carag.engine.requests import Requests
 from carag.engine.state import StoreState
 from carag.errors import AuditUnavailable, CorruptFile, InvalidArgument, ModelUnavailable, StoreLocked
 from carag.generation import Draft
@@ -181,19 +185,22 @@ TEXT_METHODS = {
     "ask": lambda engine: engine.ask(QUESTION, BUY_SIDE),
     "retrieve": lambda engine: engine.retrieve(QUESTION, BUY_SIDE),
     "explain": lambda engine: engine.explain("0000000000-00-000000:00000", COMPLIANCE),
-    "readable": lambda engine: engine.readable(BUY_SIDE),
+    "readable": lambda engine: engine.evaluations.readable(BUY_SIDE),
+    "answer": lambda engine: engine.requests.answer(QUESTION, BUY_SIDE),
     "aask": lambda engine: asyncio.run(engine.aask(QUESTION, BUY_SIDE)),
     "aretrieve": lambda engine: asyncio.run(engine.aretrieve(QUESTION, BUY_SIDE)),
 }
 
 
 def test_the_list_of_text_methods_is_complete() -> None:
-    """Every public method of the engine either returns no text or stands in TEXT_METHODS."""
-    silent = {"open", "close", "evaluated", "exposure", "ingest", "log", "session", "vkey"}
+    """Every public method of the engine and of its parts either returns no text or stands in TEXT_METHODS."""
+    silent = {"open", "close", "ingest", "log", "session", "vkey"}
     silent |= {"aadd", "add", "profile", "record_answer", "remove", "sync"}
-    silent |= {"calibrate_gate", "gate", "gate_report", "keep_to_admissible_rows", "paces"}
-    silent |= {"counts", "keep_up", "label_history"}
-    public = {name for name, _ in inspect.getmembers(Engine) if not name.startswith("_")}
+    silent |= {"calibrate_gate", "gate", "keep_to_admissible_rows", "keep_up", "paces", "models"}
+    silent |= {"counts", "label_history", "settle", "record"}
+    silent |= {"calibrate", "report", "take", "watch_over", "watched"}
+    parts = Engine, Requests, Contents, Evaluations, Calibration
+    public = {name for part in parts for name, _ in inspect.getmembers(part) if not name.startswith("_")}
     assert public == silent | set(TEXT_METHODS)
 
 
@@ -250,7 +257,7 @@ def test_an_ingest_record_counts_what_that_run_did(home: Path, small_corpus: Pat
 def test_a_failed_opening_lets_go_of_the_store(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever fails last, the next opening is not locked out."""
     with monkeypatch.context() as broken:
-        broken.setattr(Engine, "_settle", _disk_full)
+        broken.setattr(Contents, "settle", _disk_full)
         with pytest.raises(AuditUnavailable, match="full"):
             Engine.open(home)
     Engine.open(home).close()

@@ -120,7 +120,7 @@ def test_a_child_of_fork_leaves_the_store_to_its_parent(tmp_path: Path) -> None:
             said = []
             for call in (
                 lambda: engine.add([Document(id="d/1", text="Branches report.", bits=())]),
-                engine.counts,
+                engine.contents.counts,
             ):
                 try:
                     call()

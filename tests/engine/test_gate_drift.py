@@ -12,7 +12,7 @@ from carag import Document, Engine, Outcome, Session
 from carag.audit import Access, ModelChange, Verdict, verify_receipt
 from carag.cli import Exit
 from carag.cli.app import run
-from carag.engine import measured
+from carag.engine import calibration
 from carag.errors import AuditUnavailable
 from carag.retrieval import ConfidenceGate
 from tests.engine.documents import Angles
@@ -185,15 +185,15 @@ def test_a_stretch_begins_anew_and_an_opening_reads_no_more_of_the_log(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Drift that is spread over many stretches, a little in each, is not noticed; the price of the bound."""
-    monkeypatch.setattr(measured, "_STRETCH", 4)
+    monkeypatch.setattr(calibration, "_STRETCH", 4)
     with opened(home) as engine:
         list(odd(engine))
         assert engine.gate.calibrated
-        assert engine.gate_report is not None
+        assert engine.calibration.report is not None
         read: list[int] = []
         record = engine._log.record
         monkeypatch.setattr(engine._log, "record", lambda number: read.append(number) or record(number))
-        measured.Watch(engine.gate_report, engine._log).has_drifted()
+        calibration.Watch(engine.calibration.report, engine._log).has_drifted()
         assert len(read) < 4
 
 
@@ -220,9 +220,10 @@ def test_calibrating_is_not_drift(home: Path) -> None:
         for _ in range(3):
             calibrate(engine, home)
         assert engine.gate.calibrated
-        assert engine.gate_report is not None
+        assert engine.calibration.report is not None
         events = [
-            engine._log.record(one).event for one in range(engine.gate_report.record + 1, engine._log.size)
+            engine._log.record(one).event
+            for one in range(engine.calibration.report.record + 1, engine._log.size)
         ]
         assert not any(isinstance(event, Access) for event in events)
 

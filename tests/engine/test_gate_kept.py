@@ -128,7 +128,7 @@ def test_what_cannot_be_calibrated_on_is_refused_and_changes_nothing(
         with pytest.raises(InvalidArgument) as refused:
             engine.calibrate_gate(file, session, error=error)
         assert why in str(refused.value)
-        assert (size, None, 0.65) == (engine._log.size, engine.gate_report, engine.gate.threshold)
+        assert (size, None, 0.65) == (engine._log.size, engine.calibration.report, engine.gate.threshold)
 
 
 def test_hidden_and_absent_are_one_to_a_session_that_may_not_know(store: Path) -> None:
@@ -179,13 +179,13 @@ def test_the_threshold_is_that_of_the_admissible_evidence(store: Path) -> None:
 def test_no_passage_at_all_is_declined_whatever_the_threshold(store: Path) -> None:
     """An unanswerable question that nothing admissible meets, and an answerable one whose document just expired."""
     with opened(store) as engine:
-        retrieve = engine.retrieve
+        retrieve = engine.requests.retrieve
 
         def emptied(question: str, session: Session) -> Any:
             found = retrieve(question, session)
             return replace(found, passages=()) if question in {"u 0.9", "q 0.9"} else found
 
-        engine.retrieve = emptied  # type: ignore[method-assign, assignment]
+        engine.requests.retrieve = emptied  # type: ignore[method-assign, assignment]
         said = engine.calibrate_gate(questions(store, TENTHS, [0.9]), EMPLOYEE, error=TENTH)
     assert (-1_000_000, 1, 1) == (said.threshold, said.answerable_declined, said.unanswerable_declined)
 
@@ -249,7 +249,7 @@ def test_it_is_in_force_at_once_and_kept_and_on_record(store: Path) -> None:
     for _ in range(2):
         with opened(store) as engine:
             assert (said, said.threshold / 1e6, size) == (
-                engine.gate_report,
+                engine.calibration.report,
                 engine.gate.threshold,
                 engine._log.size,
             )
@@ -269,7 +269,7 @@ def test_a_gate_given_sets_the_kept_one_aside_for_one_opening(calibrated: Path) 
     """On record, and so is the return."""
     with opened(calibrated, gate=ConfidenceGate(0.5)) as engine:
         assert 0.5 == engine.gate.threshold
-        assert engine.gate_report is not None
+        assert engine.calibration.report is not None
     with opened(calibrated, generator=lambda *_: "x") as engine:
         assert 150_000 >= engine.gate.threshold * 1e6 >= 149_998
         assert ["GATE_CALIBRATED", "GATE_CALIBRATED", "GATE_SET_ASIDE", "GATE_KEPT"] == changes(engine)[1:]
@@ -355,18 +355,18 @@ def altered(home: Path, how: Callable[[sqlite3.Connection, sqlite3.Connection], 
 def test_a_gate_that_is_not_the_one_on_record_does_not_open(calibrated: Path, how: Any) -> None:
     """Until it is dropped, on record, once; and the store can be calibrated again."""
     altered(calibrated, how)
-    for settings in ({}, {}, {"gate": ConfidenceGate(0.5)}, {"accept_labels": True}):
+    for settings in ({}, {}, {"gate": ConfidenceGate(0.5)}, {"accept": {"labels"}}):
         with pytest.raises(CorruptFile, match="accept --gate"):
             opened(calibrated, **settings)
     for _ in range(2):
-        with opened(calibrated, accept_gate=True) as engine:
-            assert (None, 0.65) == (engine.gate_report, engine.gate.threshold)
+        with opened(calibrated, accept={"gate"}) as engine:
+            assert (None, 0.65) == (engine.calibration.report, engine.gate.threshold)
             assert (1, "GATE_DROPPED") == (changes(engine).count("GATE_DROPPED"), changes(engine)[-1])
     with opened(calibrated) as engine:
         assert "GATE_DROPPED" == changes(engine)[-1]
         engine.calibrate_gate(calibrated / "questions.jsonl", EMPLOYEE)
     with opened(calibrated) as engine:
-        assert engine.gate_report is not None
+        assert engine.calibration.report is not None
 
 
 @pytest.mark.parametrize("settings", [{"gate": ConfidenceGate(0.5)}, {"generator": lambda *_: "x"}])
@@ -383,7 +383,9 @@ def test_the_record_of_another_suite_is_none_of_a_gate(calibrated: Path) -> None
     with opened(calibrated) as engine:
         text = str(engine._collection.store.meta_get("gate")).encode()
         digest = hashlib.sha256(text).digest()
-        seq = engine.evaluated("other", digest, digest, started=engine._clock(), passed=True).seq
+        seq = engine.evaluations.record(
+            "other", digest, digest, started=engine.requests.recorder.clock(), passed=True
+        ).seq
     altered(calibrated, lambda now, _: now.execute(NUMBERED, (str(seq),)))
     with pytest.raises(CorruptFile, match="accept --gate"):
         opened(calibrated)
@@ -391,7 +393,7 @@ def test_the_record_of_another_suite_is_none_of_a_gate(calibrated: Path) -> None
 
 def test_a_gate_that_was_dropped_is_not_put_back(calibrated: Path) -> None:
     altered(calibrated, script(DELETED))
-    opened(calibrated, accept_gate=True).close()
+    opened(calibrated, accept={"gate"}).close()
     altered(calibrated, earlier_gate)
     altered(
         calibrated,
@@ -403,8 +405,8 @@ def test_a_gate_that_was_dropped_is_not_put_back(calibrated: Path) -> None:
 
 
 def test_a_good_gate_is_not_dropped_by_accepting(calibrated: Path) -> None:
-    with opened(calibrated, accept_gate=True) as engine:
-        assert engine.gate_report is not None
+    with opened(calibrated, accept={"gate"}) as engine:
+        assert engine.calibration.report is not None
         assert "GATE_CALIBRATED" == changes(engine)[-1]
 
 

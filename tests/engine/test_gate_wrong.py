@@ -76,7 +76,7 @@ def test_what_is_answered_without_an_answer_in_the_store_is_kept_out(home: Path)
         )
         assert engine.gate.calibrated
     with opened(home) as engine:
-        assert said == engine.gate_report
+        assert said == engine.calibration.report
 
 
 def test_a_question_that_the_generator_declines_is_neither_right_nor_wrong(home: Path) -> None:
@@ -95,7 +95,7 @@ def test_named_passages_are_wanted_in_place_of_the_document(home: Path) -> None:
         elsewhere = answerable(NEAR, passages=["open:99999"])
         with pytest.raises(InvalidArgument, match="of 10 answers 10 are wrong"):
             engine.calibrate_gate(written(home, *elsewhere), EMPLOYEE, wrong=FIFTH)
-        assert said == engine.gate_report
+        assert said == engine.calibration.report
 
 
 def test_where_no_threshold_keeps_the_share_the_gate_stays(home: Path) -> None:
@@ -103,7 +103,7 @@ def test_where_no_threshold_keeps_the_share_the_gate_stays(home: Path) -> None:
         before = engine.gate
         with pytest.raises(InvalidArgument, match="no threshold keeps the share of wrong answers at 1/5"):
             engine.calibrate_gate(written(home, *answerable(FAR), *beside(NEAR)), EMPLOYEE, wrong=FIFTH)
-        assert (before, None) == (engine.gate, engine.gate_report)
+        assert (before, None) == (engine.gate, engine.calibration.report)
 
 
 @pytest.mark.parametrize(
@@ -162,7 +162,7 @@ def test_on_the_command_line_it_says_what_it_promises(home: Path, capsys: pytest
         assert Exit.BAD_INPUT == run([*command, *options])
         assert why in " ".join(capsys.readouterr().err.split())
     with Engine.open(store) as engine:
-        assert (size, None) == (engine._log.size, engine.gate_report)
+        assert (size, None) == (engine._log.size, engine.calibration.report)
     assert Exit.OK == run([*command, "--wrong", "0.2"])
     said = capsys.readouterr().out
     assert "calibrated on 6 questions of employee/work: at most 1/5 of new answers are wrong" in said

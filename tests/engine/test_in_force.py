@@ -50,7 +50,7 @@ class Homes:
             yield one, other
 
     def put_in_force(self, number: int) -> None:
-        Engine.open(self.places[2], profile=numbered(number), accept_policy=True).close()
+        Engine.open(self.places[2], profile=numbered(number), accept={"policy"}).close()
 
 
 @pytest.fixture
@@ -133,7 +133,7 @@ def test_a_gate_is_in_force_everywhere_once_it_is_calibrated(homes: Homes, tmp_p
         assert other.gate == before
         other.ask(QUESTION, ASKER)
         assert other.gate == one.gate != before
-        assert other.gate_report == report
+        assert other.calibration.report == report
 
 
 def test_a_hold_keeps_every_engine_from_erasing(homes: Homes) -> None:

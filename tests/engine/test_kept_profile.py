@@ -67,7 +67,7 @@ def test_other_roles_are_put_in_force_on_record(tmp_path: Path) -> None:
     """If the caller accepts them; the next opening needs no argument."""
     opened(tmp_path / "store", profile=write(tmp_path / "office")).close()
     wider = write(tmp_path / "wider", ROLES.replace('"SECRET", "PERSONAL", "LEGAL"', '"SECRET", "LEGAL"'))
-    opened(tmp_path / "store", profile=wider, accept_policy=True).close()
+    opened(tmp_path / "store", profile=wider, accept={"policy"}).close()
     with opened(tmp_path / "store") as engine:
         events = [engine._log.record(number).event for number in range(engine._log.size)]
     changes = [event for event in events if isinstance(event, PolicyChange)]
@@ -126,7 +126,7 @@ def test_tables_for_reading_questions_are_kept_and_replaced_on_the_same_word(tmp
             opened(tmp_path / "store", profile=other)
     with opened(tmp_path / "store") as engine:
         assert "notes" in engine.profile.reading["kinds.tsv"]
-    opened(tmp_path / "store", profile=second, accept_policy=True).close()
+    opened(tmp_path / "store", profile=second, accept={"policy"}).close()
     with opened(tmp_path / "store", profile=second) as engine:
         assert engine.profile.reading == Profile.open(second).reading
 

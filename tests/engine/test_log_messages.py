@@ -183,7 +183,7 @@ def test_a_closed_engine_says_what_to_open(store: Path) -> None:
         lambda: engine.add([carag.Document(id="d", text="x", bits=())]),
         lambda: engine.remove(["d"]),
         lambda: engine.calibrate_gate("x", session),
-        lambda: engine.gate_report,
+        lambda: engine.calibration.report,
         lambda: engine.__enter__(),
     ):
         with pytest.raises(

@@ -152,8 +152,8 @@ def test_a_process_that_comes_back_has_its_own_index(homes: Homes) -> None:
 def test_other_labels_are_accepted_by_one_alone(homes: Homes) -> None:
     """They are what every process has searched in memory."""
     with Engine.open(homes.other), pytest.raises(StoreLocked, match="accepting other labels needs"):
-        Engine.open(homes.one, accept_labels=True)
-    Engine.open(homes.one, accept_labels=True).close()
+        Engine.open(homes.one, accept={"labels"})
+    Engine.open(homes.one, accept={"labels"}).close()
 
 
 def test_the_profile_is_that_of_the_store(homes: Homes) -> None:

@@ -243,7 +243,7 @@ def test_filings_declare_nothing_to_narrow_by(tmp_path: Path) -> None:
 def test_another_version_is_found_by_what_it_states(engine: Engine) -> None:
     """And the past by what was stated then; what is removed is not found."""
     engine.add([memo("one", metadata={"year": 2023})])
-    clock = engine._clock
+    clock = engine.requests.recorder.clock
     then = clock()
     clock.pass_(days=2)  # type: ignore[attr-defined]
     engine.add([memo("one", metadata={"year": 2024})])

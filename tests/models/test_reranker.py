@@ -54,7 +54,7 @@ def test_the_best_of_a_larger_pool_stay_and_all_are_admissible(tmp_path: Path, c
     longest = Longest()
     with store(tmp_path, count, longest) as engine:
         found = engine.retrieve(QUESTION, PUBLIC, k).passages
-        engine._retriever.reranker = None
+        engine.requests.retriever.reranker = None
         pool = [one.text for one in engine.retrieve(QUESTION, PUBLIC, pool_size(k)).passages]
     assert min(k, count) == len(found)
     assert ([pool] if count else []) == longest.shown
@@ -119,7 +119,7 @@ def test_a_record_without_one_is_as_it_was() -> None:
 def test_the_gate_asks_for_the_most_similar_passage_wherever_it_stands(tmp_path: Path) -> None:
     with store(tmp_path, 9, Longest()) as engine:
         answer = engine.ask(QUESTION, PUBLIC)
-        gate, passages = engine._guarded.gate, answer.passages
+        gate, passages = engine.requests.guarded.gate, answer.passages
     similarities = [one.similarity for one in passages]
     assert sorted(similarities, reverse=True) != similarities, "reordered"
     assert type(gate)(max(similarities)).passes(passages)

@@ -166,7 +166,7 @@ FAULTS: dict[str, tuple[str, object]] = {
     ),
     "what is superseded goes on": ("carag.labelling.acts._ended", lambda spans, _: spans),
     "no rule is read": ("carag.labelling.declared._holds", lambda *_: False),
-    "a passage is kept back": ("carag.engine.engine.proven", without_the_first),
+    "a passage is kept back": ("carag.engine.requests.proven", without_the_first),
     "no receipt verifies": (f"{__name__}.verify_receipt", unsigned),
 }  # fmt: skip
 """Where a fault is planted, and what stands there instead."""

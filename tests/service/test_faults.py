@@ -279,7 +279,7 @@ def test_the_count_finds_a_service_that_answers_without_waiting(
     wire = Wire(telling(home, files))
     with Engine.open(home) as engine, running(engine, home, files) as served:
         watched(engine.log, wire, monkeypatch)
-        recorder, log = engine._recorder, engine.log
+        recorder, log = engine.requests.recorder, engine.log
         real, receipts, writing = recorder.access, [], []
 
         def first(*told: Any) -> Any:

@@ -218,7 +218,7 @@ def test_a_service_whose_log_cannot_continue_is_not_ready(
             monkeypatch.setattr(engine.log._scrubber, "damage", f"record 7 holds {CANARY}")
         else:
             exposure = Exposure(standing, 9, records=7, seconds=1.5, failures=(("s3://bucket", CANARY),))
-            monkeypatch.setattr(engine._anchoring, "exposure", lambda exposure=exposure: exposure)
+            monkeypatch.setattr(engine.anchoring, "exposure", lambda exposure=exposure: exposure)
         ready, told = watched("GET", "/readyz"), watched("GET", "/metrics").text
         wanted = (503, f"not ready: {code}\n") if code else (200, "ok\n")
         assert wanted == (ready.status_code, ready.text)

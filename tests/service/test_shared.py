@@ -53,7 +53,7 @@ def test_a_cell_can_be_granted_once_another_process_has_put_it_in_force(
         grants.write_text('schema = 1\n[[grant]]\ngroup = "all"\ncells = ["guest/read"]\n')
         with pytest.raises(Problem, match="GRANTS_UNREADABLE"):
             granting.now()
-        Engine.open(other, profile=wider, accept_policy=True).close()
+        Engine.open(other, profile=wider, accept={"policy"}).close()
         assert granting.now().cells == {"all": (("guest", "read"),)}
         event = engine.log.record(engine.log.size - 1).event
         assert isinstance(event, PolicyChange)

@@ -150,7 +150,7 @@ def test_with_slots_no_graph_answers_a_session_that_may_not_know(
         return search(*arguments, plan=plan, **more)
 
     monkeypatch.setattr(Index, "search", large)
-    monkeypatch.setattr(engine._retriever, "_exact_limit", 0)
+    monkeypatch.setattr(engine.requests.retriever, "_exact_limit", 0)
 
     def plans(asked: Asked) -> list[str]:
         before = len(events(engine))
@@ -160,7 +160,7 @@ def test_with_slots_no_graph_answers_a_session_that_may_not_know(
         return [one.index.plan for one in events(engine)[before:] if isinstance(one, Access) and one.index]
 
     assert ["certified", "certified", "graph"] == plans(held[0])
-    engine._retriever.certifies = False
+    engine.requests.retriever.certifies = False
     off = Service(engine, home, conftest.settings(files))
     assert ["graph", "graph", "graph"] == plans(Asked(application(off)))
     off.close()
@@ -217,13 +217,13 @@ def test_the_pace_is_that_of_the_slowest_model(engine: Engine, monkeypatch: pyte
     class Model:
         remote = False
 
-    assert isinstance(engine._guarded.generator, Extractive)
-    assert ("quick", "quick") == engine.paces
-    monkeypatch.setattr(engine._guarded, "generator", Model())
-    assert ("quick", "local") == engine.paces
-    monkeypatch.setattr(engine._retriever, "reranker", Model())
-    assert ("local", "local") == engine.paces
+    assert isinstance(engine.requests.guarded.generator, Extractive)
+    assert ("quick", "quick") == engine.requests.paces
+    monkeypatch.setattr(engine.requests.guarded, "generator", Model())
+    assert ("quick", "local") == engine.requests.paces
+    monkeypatch.setattr(engine.requests.retriever, "reranker", Model())
+    assert ("local", "local") == engine.requests.paces
     monkeypatch.setattr(Model, "remote", True)
-    assert ("remote", "remote") == engine.paces
-    monkeypatch.setattr(engine._retriever, "reranker", None)
-    assert ("quick", "remote") == engine.paces
+    assert ("remote", "remote") == engine.requests.paces
+    monkeypatch.setattr(engine.requests.retriever, "reranker", None)
+    assert ("quick", "remote") == engine.requests.paces

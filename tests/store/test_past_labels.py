@@ -41,6 +41,6 @@ def test_a_history_keeps_what_was_known_and_says_what_changed_it(tmp_path: Path,
         assert "10-K" == after.filing.form
         assert after.filing.accession_number == after.filing.document_id == CHUNK.partition(":")[0]
         assert engine.label_history("nothing:00000") is None
-        assert engine.counts().chunks > 200
+        assert engine.contents.counts().chunks > 200
     with pytest.raises(InvalidArgument, match="closed"):
         engine.label_history(CHUNK)

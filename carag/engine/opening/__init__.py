@@ -1,1 +1,1 @@
-"""Open what a store directory holds in one order, and close it in one order, however the program ends."""
+"""Open a store in one order, know what is in force in it, and close it in one order, however the program ends."""

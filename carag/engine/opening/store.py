@@ -58,9 +58,7 @@ def opened(
     retain: str,
     not_before: str | None,
     scrub_every: float | None,
-    accept_policy: bool,
-    accept_labels: bool,
-    accept_lost_values: bool,
+    accept: frozenset[str],
     backend: str | VectorBackend | None,
 ) -> Opened:
     """Open a store directory, until ``resources`` are closed; otherwise as :meth:`carag.Engine.open`."""
@@ -72,10 +70,10 @@ def opened(
             clock=clock,
             retain=retain,
             not_before=not_before,
-            accept_lost_values=accept_lost_values,
+            accept_lost_values="lost_values" in accept,
         )
     )
-    if accept_labels:
+    if "labels" in accept:
         resources.enter_context(log.alone("accepting other labels"))
     if scrub_every is not None:
         log.scrub_in_background(every=scrub_every)
@@ -88,8 +86,7 @@ def opened(
             clock=clock,
             profile=profile,
             backend=backend,
-            accept_policy=accept_policy,
-            accept_labels=accept_labels,
+            accept=accept,
         )
     )
     return Opened(log, anchoring, collection)

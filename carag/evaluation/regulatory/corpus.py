@@ -150,7 +150,7 @@ class StoreCorpusConnector(CorpusConnector):
 
     @cached_property
     def _readable(self) -> tuple[Decision, list[StoredChunk]]:
-        return self._engine.readable(self._session)
+        return self._engine.evaluations.readable(self._session)
 
 
 def _stretches(passages: Iterable[StoredChunk]) -> Iterator[RegulatoryDocument]:

@@ -136,7 +136,7 @@ def run_metric(
             "reader": None if reader is None else [reader.role, reader.purpose],
             **metric.identity,
         }
-        receipt = engine.evaluated(
+        receipt = engine.evaluations.record(
             SUITE,
             hashlib.sha256(canonical_json(means, "the settings").encode()).digest(),
             digest.digest(),

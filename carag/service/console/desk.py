@@ -251,7 +251,11 @@ class Desk:
 
     def health(self, *_: Any) -> dict[str, Any]:
         """Return the state of log, anchors, labels and service."""
-        engine, exposure, counts = self._engine, self._engine.exposure, self._engine.counts()
+        engine, exposure, counts = (
+            self._engine,
+            self._engine.anchoring.exposure(),
+            self._engine.contents.counts(),
+        )
         with self._reader() as reader:
             newest = describe_record(record) if (record := proved(reader, reader.size - 1)) else {}
             head = {"size": reader.size, "checkpoint": reader.checkpoint.to_text()}

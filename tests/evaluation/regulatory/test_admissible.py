@@ -247,7 +247,7 @@ class Passages:
 
 def test_passages_with_something_hidden_between_are_not_joined(engine: Engine) -> None:
     """However short it is: the numbers of passages tell, not only the room between them."""
-    readable = engine.readable(Session(role="public", purpose="read"))[1]
+    readable = engine.evaluations.readable(Session(role="public", purpose="read"))[1]
     act = [one for one in readable if one.document_id == "act"]
     session = Session(role="public", purpose="read")
     assert len(StoreCorpusConnector(Passages(act), session).load_documents()) == 1  # type: ignore[arg-type]
@@ -273,7 +273,7 @@ def test_passages_with_something_hidden_between_are_not_joined(engine: Engine) -
 )
 def test_passages_of_two_labels_or_documents_are_not_joined(engine: Engine, other: dict[str, Any]) -> None:
     session = Session(role="public", purpose="read")
-    act = [one for one in engine.readable(session)[1] if one.document_id == "act"][:2]
+    act = [one for one in engine.evaluations.readable(session)[1] if one.document_id == "act"][:2]
     two = [act[0], replace(act[1], **other)]
     found = StoreCorpusConnector(Passages(two), session).load_documents()  # type: ignore[arg-type]
     assert [one.text for one in found] == [one.text for one in two]

@@ -257,7 +257,7 @@ def test_the_matrix_says_of_each_bit_and_mask_what_the_table_does(analyst: Viewe
 def test_health_shows_the_state(auditor: Viewer, engine: Engine) -> None:
     """Of log head, anchors, damage and quarantine."""
     text = read(auditor.get("health"))
-    counts = engine.counts()
+    counts = engine.contents.counts()
     for said in (
         engine.vkey,
         "no anchor",

@@ -1,21 +1,19 @@
-"""Record that a store was measured, calibrate its confidence gate on its own questions, and watch the gate."""
+"""Calibrate the confidence gate of a store on its own questions, and watch whether questions have drifted since."""
 
 from __future__ import annotations
 
 import hashlib
 import threading
-from abc import ABC, abstractmethod
 from fractions import Fraction
 from statistics import median
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from carag.audit import Access, Evaluation, Outcome, Record, RecordKind
+from carag.audit import Access, Outcome, Record, RecordKind
 from carag.audit.tlog.encoding import encode
 from carag.engine.configuration import GATE_SUITE
 from carag.errors import InvalidArgument, Refused
 from carag.generation import GuardedGenerator
 from carag.limits import quoted
-from carag.policy import infer, known_at_microseconds
 from carag.readers.gate_questions import read_gate_questions
 from carag.retrieval import (
     BASELINE,
@@ -29,24 +27,22 @@ from carag.retrieval import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from datetime import datetime
+    from collections.abc import Sequence
     from os import PathLike
 
-    from carag.audit import AuditLog, Models, Receipt
+    from carag.audit import AuditLog, Receipt
     from carag.audit.tlog.encoding import Json
     from carag.engine.collection import Collection
     from carag.engine.configuration import ConfigurationLog
+    from carag.engine.evaluations import Evaluations
+    from carag.engine.opening.lifetime import Lifetime
+    from carag.engine.requests import Requests
     from carag.engine.results import Answer, GateReport, Retrieval
-    from carag.engine.rules import Rules
     from carag.policy import Decision, Session
     from carag.readers.gate_questions import GateQuestion
-    from carag.store.values import StoredChunk
 
-__all__ = ["READ_SUITE", "Measured", "gate_in_force"]
+__all__ = ["Calibration", "Watch", "gate_in_force"]
 
-READ_SUITE: Final = "corpus-read"
-"""Suite in the record that all of a session's passages were read at once."""
 _MILLION: Final = 1_000_000
 """A cosine of 1, as records hold it."""
 _NOTHING: Final = -2.0
@@ -74,116 +70,33 @@ def gate_in_force(
     return gate_for(collection.profile, embedder.name)
 
 
-class Measured(ABC):
-    """The part of :class:`carag.Engine` that records evaluations, and calibrates the gate."""
+class Calibration:
+    """The gate of a store: calibrated on its own questions, and watched for questions of another kind."""
 
-    _log: AuditLog
-    _keeps_gate: bool
-    _collection: Collection
-    _configuration: ConfigurationLog
-    _guarded: GuardedGenerator
-    _clock: Callable[[], datetime]
-    _rules: Rules
-    _watch: Watch | None = None
-    """None if the gate in force is not the one calibrated on this store, or has drifted already."""
-
-    @abstractmethod
-    def _check_open(self) -> None:
-        """Raise if the engine is closed."""
-
-    @abstractmethod
-    def _keep_up(self) -> Rules:
-        """Take over what other processes brought and put in force."""
-
-    @property
-    @abstractmethod
-    def _models(self) -> Models: ...
-
-    @abstractmethod
-    def retrieve(self, question: str, session: Session) -> Retrieval:
-        """Return what the gate tests, on record."""
-
-    @abstractmethod
-    def _answer(
-        self, question: str, session: Session, where: Mapping[str, Any] | None, guarded: GuardedGenerator
-    ) -> Answer:
-        """Answer behind the given gate, on record, as :meth:`ask` does behind the one in force."""
+    def __init__(
+        self,
+        requests: Requests,
+        evaluations: Evaluations,
+        configuration: ConfigurationLog,
+        lifetime: Lifetime,
+        *,
+        keeps_gate: bool,
+    ) -> None:
+        self._requests = requests
+        self._evaluations = evaluations
+        self._configuration = configuration
+        self._lifetime = lifetime
+        self._keeps_gate = keeps_gate
+        self._watch: Watch | None = None
+        """None if the gate in force is not the one calibrated on this store, or has drifted already."""
 
     @property
-    def gate(self) -> ConfidenceGate:
-        """The gate before the generator."""
-        return self._guarded.gate
-
-    @property
-    def gate_report(self) -> GateReport | None:
+    def report(self) -> GateReport | None:
         """How the store's own gate was calibrated; None if it was not."""
-        self._check_open()
+        self._lifetime.check()
         return self._configuration.gate()
 
-    def evaluated(
-        self,
-        suite: str,
-        suite_hash: bytes,
-        result: bytes,
-        *,
-        started: datetime,
-        passed: bool,
-        thresholds: Mapping[str, int] | None = None,
-    ) -> Receipt:
-        """Record that this store was measured.
-
-        ``suite`` is a code; ``suite_hash`` and ``result`` are the SHA-256 of its questions and settings, and of the
-        complete result, which is kept elsewhere. ``thresholds`` are integers, such as millionths.
-        """
-        self._check_open()
-        event = Evaluation(
-            started=known_at_microseconds(started),
-            ended=known_at_microseconds(self._clock()),
-            suite=suite,
-            suite_hash=suite_hash,
-            snapshot=self._collection.state.root,
-            table=bytes.fromhex(self._rules.table.sha256),
-            result=result,
-            passed=passed,
-            thresholds=thresholds or {},
-        )
-        return self._log.append(event)
-
-    def readable(self, session: Session) -> tuple[Decision, list[StoredChunk]]:
-        """Return what a session may use, and every passage of it in the order of documents and places.
-
-        For a metric that compares answers with all passages. First an evaluation of the suite ``corpus-read`` goes on
-        record, with the hash of who asked and what for, and that of the passages.
-        """
-        self._check_open()
-        started, rules = self._clock(), self._keep_up()
-        try:
-            decision = infer(session, rules.table, now=started)
-        except Refused:
-            self.retrieve("all that may be read", session)  # which puts the refusal on record
-            raise
-        store, known_at = self._collection.store, decision.known_at
-        keys = store.open_labels(known_at=known_at).tolist()
-        found = [
-            one
-            for start in range(0, len(keys), _AT_ONCE)
-            for one in store.chunks(keys[start : start + _AT_ONCE], known_at=known_at)
-            if decision.admits_labelled(one)
-        ]
-        found.sort(key=lambda one: (one.document_id, int(one.chunk_id.rpartition(":")[2])))
-        asked: Json = [session.role, session.purpose, decision.as_of, known_at]
-        read: Json = [[one.chunk_id, one.text_sha256.hex()] for one in found]
-        self.evaluated(
-            READ_SUITE,
-            hashlib.sha256(encode(asked)).digest(),
-            hashlib.sha256(encode(read)).digest(),
-            started=started,
-            passed=True,
-            thresholds={"passages": len(found)},
-        )
-        return decision, found
-
-    def calibrate_gate(
+    def calibrate(
         self,
         questions: str | PathLike[str],
         session: Session,
@@ -191,33 +104,15 @@ class Measured(ABC):
         error: Fraction | None = None,
         wrong: Fraction | None = None,
     ) -> GateReport:
-        """Calibrate the confidence gate on questions with known answers, and put it in force, on record.
-
-        A question is answerable if the session may use one of the documents that hold its answer. For ``error`` each
-        question is retrieved as :meth:`ask` does, on record, and :func:`carag.retrieval.conformal_threshold` chooses
-        the threshold. For ``wrong`` each is answered without a gate, on record, which calls the generator, and
-        :func:`carag.retrieval.selective_threshold` chooses: an answer is right if it cites a document that holds it, or
-        one of the passages if some are given; any answer to a question that is not answerable is wrong. The store keeps
-        the threshold for its embedder, in place of the one that ships. :class:`carag.retrieval.Drift` notices if other
-        questions are asked; then a stricter threshold takes its place, on record, until the gate is calibrated again.
-
-        Each line of ``questions`` is ``{"question": "…", "documents": ["id", …]}``: the documents hold the answer, and
-        an empty list says that none in the store does; ``"passages": ["id:00000", …]`` may name their chunks that do.
-        ``error`` is the greatest share of new answerable questions to decline, 1/10 by default; ``wrong``, instead,
-        that of wrong answers among new ones.
-
-        Raises InvalidArgument, before anything is asked, if a line is not such a question, a document is not in the
-        store (hidden ones count as absent if the session may not know of them) or there are too few questions;
-        afterwards, if no threshold keeps the share of wrong answers. Then the gate stays.
-        """
-        self._check_open()
+        """See :meth:`carag.Engine.calibrate_gate`."""
+        self._lifetime.check()
         if error is not None and wrong is not None:
             raise InvalidArgument(
                 "error and wrong are two promises, and one threshold can keep only one; give one of them"
             )
         if error is None:
             error = _TENTH if wrong is None else wrong
-        started, wanted = self._clock(), questions_wanted(error)
+        started, wanted = self._requests.recorder.clock(), questions_wanted(error)
         read, digest = read_gate_questions(questions)
         asked, hidden = self._open_to(session, read)
         answerable = sum(1 for one in asked if one.documents)
@@ -249,14 +144,14 @@ class Measured(ABC):
             "hidden": hidden,
             "role": session.role,
             "purpose": session.purpose,
-            "embedder": self._collection.embedder.name,
-            "fingerprint": self._collection.embedder.fingerprint,
+            "embedder": self._requests.collection.embedder.name,
+            "fingerprint": self._requests.collection.embedder.fingerprint,
             "questions": digest.hex(),
             "closed": _closed(threshold, [one.similarity for one in tried if one.documents]),
             "scores": [one.score for one in tried[:_MAX_SCORES]],
         }
         text = encode(fields)
-        receipt = self.evaluated(
+        receipt = self._evaluations.record(
             GATE_SUITE,
             digest,
             hashlib.sha256(text).digest(),
@@ -265,19 +160,19 @@ class Measured(ABC):
             thresholds={"similarity_millionths": threshold},
         )
         report = self._configuration.keep_gate(text, receipt.seq)
-        at = known_at_microseconds(self._clock())
-        self._configuration.models(self._models, gate=threshold, at=at, kept=report)
-        self._guarded.gate = gate
-        self._watch = Watch(report, self._log)
+        at = self._requests.recorder.now()
+        self._configuration.models(self._requests.models, gate=threshold, at=at, kept=report)
+        self._requests.guarded.gate = gate
+        self._watch = Watch(report, self._requests.recorder.log)
         return report
 
     def _tried(self, one: GateQuestion, session: Session, *, is_answered: bool) -> _Tried:
         """Ask a question on record: retrieve for it, or answer it without a gate."""
         if not is_answered:
-            found = self.retrieve(one.question, session)
+            found = self._requests.retrieve(one.question, session)
             return _Tried(_nearest(found), _score(found.receipt), bool(one.documents), None)
-        ungated = GuardedGenerator(self._guarded.generator, ConfidenceGate(-1.0, calibrated=False))
-        answer = self._answer(one.question, session, None, ungated)
+        ungated = GuardedGenerator(self._requests.guarded.generator, ConfidenceGate(-1.0, calibrated=False))
+        answer = self._requests.answer(one.question, session, guarded=ungated)
         best = _NOTHING if answer.top_similarity is None else answer.top_similarity
         is_right = None
         if answer.outcome is Outcome.ANSWER:
@@ -287,23 +182,23 @@ class Measured(ABC):
             )
         return _Tried(best, _score(answer.receipt), bool(one.documents), is_right)
 
-    def _take_gate(self, kept: GateReport | None) -> None:
+    def take(self, kept: GateReport | None) -> None:
         """Take over the gate that the store keeps now, unless another one was given for this opening."""
-        gate = gate_in_force(kept, self._collection, self._configuration)
-        if self._keeps_gate and gate != self._guarded.gate:
-            self._guarded.gate, self._watch = gate, None
-            self._watch_over(kept)
+        gate = gate_in_force(kept, self._requests.collection, self._configuration)
+        if self._keeps_gate and gate != self._requests.guarded.gate:
+            self._requests.guarded.gate, self._watch = gate, None
+            self.watch_over(kept)
 
-    def _watch_over(self, kept: GateReport | None) -> None:
+    def watch_over(self, kept: GateReport | None) -> None:
         """Begin to watch for drift, if the gate in force is the one that the store keeps; continue from the log."""
-        gate = self._guarded.gate
+        gate = self._requests.guarded.gate
         if kept is None or gate != ConfidenceGate(kept.threshold / _MILLION) or not kept.scores:
             return
-        self._watch = Watch(kept, self._log)
+        self._watch = Watch(kept, self._requests.recorder.log)
         if self._watch.has_drifted():
             self._shut_gate(self._watch.report)
 
-    def _watched(self, answer: Answer) -> Answer:
+    def watched(self, answer: Answer) -> Answer:
         """Look at what was asked, and tighten the gate, on record, if the questions have drifted; return the answer."""
         watch = self._watch
         if watch is not None and watch.sees(answer.receipt.seq, answer.receipt.record):
@@ -311,23 +206,22 @@ class Measured(ABC):
         return answer
 
     def _shut_gate(self, kept: GateReport) -> None:
-        self._guarded.gate, self._watch = _shut(kept), None
-        at = known_at_microseconds(self._clock())
-        self._configuration.models(self._models, gate=kept.closed, at=at, kept=kept, has_drifted=True)
+        self._requests.guarded.gate, self._watch = _shut(kept), None
+        at = self._requests.recorder.now()
+        self._configuration.models(
+            self._requests.models, gate=kept.closed, at=at, kept=kept, has_drifted=True
+        )
 
     def _open_to(self, session: Session, read: Sequence[GateQuestion]) -> tuple[list[GateQuestion], int]:
         """Return the questions to ask, and how many were left out because their documents are hidden."""
         asked: list[GateQuestion] = []
         closed: list[int] = []
-        hidden, rules = 0, self._keep_up()
+        hidden, rules = 0, self._requests.in_force.keep_up()
         for one in read:
-            said = rules.listener.said(one.question)
             try:
-                decision = infer(
-                    session, rules.table, now=self._clock(), intents=said.intents, days=said.days
-                )
+                decision = rules.decide(one.question, session, self._requests.recorder.clock())
             except Refused as refusal:
-                self.retrieve(one.question, session)  # which puts the refusal on record
+                self._requests.retrieve(one.question, session)  # which puts the refusal on record
                 raise Refused(refusal.code, f"line {one.line}: {refusal}") from None
             if decision.may_know_existence:
                 self._check_known(one)
@@ -347,7 +241,7 @@ class Measured(ABC):
         return asked, hidden
 
     def _check_known(self, one: GateQuestion) -> None:
-        store = self._collection.store
+        store = self._requests.collection.store
         for document in one.documents:
             if store.content_hash(document) is None:
                 raise InvalidArgument(
@@ -356,7 +250,7 @@ class Measured(ABC):
                 )
 
     def _is_open(self, document: str, decision: Decision) -> bool:
-        store, known_at = self._collection.store, decision.known_at
+        store, known_at = self._requests.collection.store, decision.known_at
         keys = store.document_labels(document, known_at=known_at).tolist()
         return any(
             decision.admits_labelled(label)

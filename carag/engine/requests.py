@@ -1,0 +1,231 @@
+"""Take every request from its check to its durable record, in one order; nothing is returned without that record."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
+
+from carag.audit import Models, Outcome, RecordKind
+from carag.engine.explain import explain
+from carag.engine.following import record_answer, record_successors
+from carag.engine.recorder import (
+    Egress,
+    Finding,
+    Request,
+    Retrieved,
+    no_text_in_traceback,
+    proven,
+    shortened,
+    stated,
+)
+from carag.engine.results import Answer, Explanation, Retrieval
+from carag.errors import InvalidArgument, Refused
+from carag.generation import ANSWERED, Declined
+from carag.limits import check_question, quoted
+from carag.policy import Session, Where
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from carag.audit import Receipt
+    from carag.engine.collection import Collection
+    from carag.engine.opening.in_force import InForce
+    from carag.engine.opening.lifetime import Lifetime
+    from carag.engine.recorder import Recorder, Searched
+    from carag.generation import GuardedGenerator
+    from carag.policy import Decision
+    from carag.retrieval import Retriever
+
+__all__ = ["DEFAULT_K", "Requests"]
+
+DEFAULT_K: Final = 8
+"""Passages for one question, as in the paper."""
+_MAX_K: Final = 400
+"""Passages that one record can hold."""
+
+
+class Requests:
+    """Answers, retrieves and explains, each on record; every call goes through :meth:`_on_record`."""
+
+    def __init__(
+        self,
+        collection: Collection,
+        recorder: Recorder,
+        in_force: InForce,
+        retriever: Retriever,
+        guarded: GuardedGenerator,
+        lifetime: Lifetime,
+    ) -> None:
+        self.collection = collection
+        self.recorder = recorder
+        self.in_force = in_force
+        self.retriever = retriever
+        self.guarded = guarded
+        self._lifetime = lifetime
+
+    def answer(
+        self,
+        question: str,
+        session: Session,
+        where: Mapping[str, Any] | None = None,
+        *,
+        guarded: GuardedGenerator | None = None,
+    ) -> Answer:
+        """Answer as :meth:`carag.Engine.ask` does, behind the gate in force or another one."""
+        behind = guarded or self.guarded
+
+        def work(egress: Egress, decision: Decision) -> Finding:
+            searched = self._search(egress, decision, DEFAULT_K)
+            result = behind.answer(question, searched.evidence, before_remote=egress.leaving)
+            if isinstance(result, Declined):
+                return Finding(
+                    Outcome.DECLINE, result.code.value, result.message, egress.models, searched=searched
+                )
+            return Finding(
+                Outcome.ANSWER,
+                ANSWERED,
+                result.text,
+                egress.models,
+                searched,
+                citations=result.citations,
+                complete=result.complete,
+            )
+
+        asked = self._on_record(RecordKind.QUERY, question, session, self.models, work, where)
+        found, receipt, _ = asked
+        superseded, follows = record_successors(self.collection, self.recorder, asked)
+        return Answer.of(found, receipt, gate=behind.gate, superseded=superseded, follows=follows)
+
+    def retrieve(
+        self,
+        question: str,
+        session: Session,
+        k: int = DEFAULT_K,
+        where: Mapping[str, Any] | None = None,
+    ) -> Retrieval:
+        """See :meth:`carag.Engine.retrieve`."""
+        if type(k) is not int or not 1 <= k <= _MAX_K:
+            raise InvalidArgument(f"k is {quoted(k)}; want 1 to {_MAX_K}, as many as one record can hold")
+
+        def work(egress: Egress, decision: Decision) -> Finding:
+            searched = self._search(egress, decision, k)
+            if searched.evidence.passages:
+                return Finding(Outcome.ANSWER, "RETRIEVED", models=egress.models, searched=searched)
+            return Finding(Outcome.DECLINE, "NO_ADMISSIBLE_EVIDENCE", models=egress.models, searched=searched)
+
+        found, receipt, request = self._on_record(
+            RecordKind.RETRIEVE, question, session, self._searching, work, where
+        )
+        searched = found.searched
+        asked = None if searched is None else Retrieved(self.recorder.mark, request, searched, receipt)
+        return Retrieval(
+            found.outcome,
+            found.why,
+            receipt,
+            found.passages,
+            found.withheld,
+            understood=found.understood,
+            asked_day=found.asked_day,
+            asked=asked,
+        )
+
+    @no_text_in_traceback
+    def record_answer(self, retrieval: Retrieval, text: str, *, model: str) -> Receipt:
+        """See :meth:`carag.Engine.record_answer`."""
+        self._lifetime.check()
+        return record_answer(
+            self.recorder.log, self.recorder, retrieval, text, model=model, searched=self._searching
+        )
+
+    def explain(self, chunk_id: str, session: Session) -> Explanation:
+        """See :meth:`carag.Engine.explain`."""
+
+        def work(_: Egress, decision: Decision) -> Finding:
+            return explain(self.collection.store, chunk_id, decision)
+
+        found, receipt, _ = self._on_record(RecordKind.EXPLAIN, chunk_id, session, Models(), work)
+        return Explanation(
+            found.outcome,
+            found.why,
+            receipt,
+            text=found.text,
+            reasons=found.reasons,
+            causes=found.causes,
+            regulation=found.regulation,
+        )
+
+    @property
+    def models(self) -> Models:
+        """The models in use, for records."""
+        generator = self.guarded.generator
+        return replace(self._searching, generate=generator.name, prompt=shortened(generator.fingerprint))
+
+    @property
+    def paces(self) -> tuple[str, str]:
+        """How long searching takes, and with answering: ``quick``, ``local`` (a model here reads all) or ``remote``."""
+        from carag.generation.extractive import Extractive
+
+        generator, reranker = self.guarded.generator, self.retriever.reranker
+        is_remote = self.collection.embedder.remote or (reranker is not None and reranker.remote)
+        searching = "remote" if is_remote else "quick" if reranker is None else "local"
+        answering = (
+            "remote" if generator.remote else "quick" if isinstance(generator, Extractive) else "local"
+        )
+        return searching, max(searching, answering, key=("quick", "local", "remote").index)
+
+    def keep_to_admissible_rows(self) -> None:
+        """Search no graph for sessions that may not know what is hidden, so that hidden rows cannot make it slower."""
+        self.retriever.certifies = True
+
+    @property
+    def _searching(self) -> Models:
+        found = self.retriever
+        return Models(self.collection.embedder.name, rerank=stated(found.reranker), rank=stated(found.ranker))
+
+    @no_text_in_traceback
+    def _on_record(
+        self,
+        kind: RecordKind,
+        text: str,
+        session: Session,
+        models: Models,
+        work: Callable[[Egress, Decision], Finding],
+        where: Mapping[str, Any] | None = None,
+    ) -> tuple[Finding, Receipt, Request]:
+        """Take a request from its check to its durable record; return the finding, the receipt and the request.
+
+        - ``models``: what ``work`` may send the question to.
+        """
+        self._lifetime.check()
+        check_question("chunk id" if kind is RecordKind.EXPLAIN else "question", text)
+        if type(session) is not Session:  # a subclass could give other values each time it is read
+            raise InvalidArgument(
+                f"session is a {type(session).__name__}; want a carag.Session, not a subclass"
+            )
+        recorder, rules = self.recorder, self.in_force.rules
+        narrowed = Where.of(where, rules.table.vocabulary.metadata)
+        request = Request(kind, text, session, recorder.clock(), rules, narrowed)
+        recorder.check(request, self.models)
+        with recorder.failures(request):
+            request = replace(request, rules=self.in_force.keep_up())
+        with recorder.failures(request):
+            question = None if kind is RecordKind.EXPLAIN else text
+            try:
+                decision = request.rules.decide(question, session, request.started)
+            except Refused as refusal:
+                found = Finding(Outcome.REFUSE, refusal.code, str(refusal))
+                return found, recorder.access(request, found), request
+        request = replace(request, decision=decision)
+        egress = Egress(recorder, request, models)
+        with recorder.failures(request, egress):
+            found = replace(work(egress, decision), asked_day=decision.asked_day)
+            return found, recorder.access(request, found, begun=egress.begun), request
+
+    def _search(self, egress: Egress, decision: Decision, k: int) -> Searched:
+        request = egress.request
+        if self.collection.embedder.remote:
+            egress.leaving()
+        evidence = self.retriever.retrieve(
+            request.text, decision, k, request.where, before_remote=egress.leaving
+        )
+        return proven(self.collection.state, request, evidence)
