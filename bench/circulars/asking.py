@@ -80,7 +80,7 @@ def ingested(home: Path, circulars: bytes, embedder: str, ids: Sequence[str]) ->
     (source / "circulars.jsonl").write_bytes(circulars)
     with Engine.open(store, profile="circulars", embedder=embedder, clock=lambda: NOW) as engine:
         report = engine.ingest(source)
-        stored = [one for one in ids if engine._collection.store.content_hash(one) is not None]  # noqa: SLF001
+        stored = [one for one in ids if engine._collection.store.documents.content_hash(one) is not None]  # noqa: SLF001
         of = {
             role: {one: engine.explain(f"{one}:00000", Session(role=role, purpose=purpose)) for one in stored}
             for role, purpose in CELLS

@@ -92,8 +92,8 @@ def main() -> int:
     built = build_corpus(given.size, cache=given.cache, embedder=embedder, data=given.data)
     truth = GroundTruth.open(built.store, now=NOW)
     pairs = development_pairs(truth, built, embedder, 2_400)[: given.pairs]
-    passages, keys = len(truth), truth.store.open_labels()
-    _, vectors = truth.store.rows(keys)
+    passages, keys = len(truth), truth.store.labels.open()
+    _, vectors = truth.store.labels.rows(keys)
     truth.store.close()
     with Engine.open(built.store, create=False, embedder=embedder, clock=lambda: NOW) as engine:
         asked = list(_open(engine, pairs))

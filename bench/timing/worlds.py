@@ -117,7 +117,7 @@ def build(home: Path) -> list[str]:
         engine.ingest(hoard(home / "hoard.jsonl", range(HOARD), 0))
         shown = {one.chunk_id for one in engine.retrieve("What was reported?", CITIZEN, 400).passages}
         assert len(shown) < 400, "some passages shown are taken for hidden"
-        hidden = [chunk for chunk, *_ in engine._collection.store.snapshot_rows() if chunk not in shown]  # noqa: SLF001 - the attacker is told which ids are real: his best case
+        hidden = [chunk for chunk, *_ in engine._collection.store.labels.snapshot() if chunk not in shown]  # noqa: SLF001 - the attacker is told which ids are real: his best case
     now = as_of_minutes(engine.requests.recorder.clock())
     with CorpusStore.open(home / "w1" / "corpus.db", create=False) as corpus:
         said = reference_session(CITIZEN.role, CITIZEN.purpose)

@@ -243,7 +243,7 @@ class Calibration:
     def _check_known(self, one: GateQuestion) -> None:
         store = self._requests.collection.store
         for document in one.documents:
-            if store.content_hash(document) is None:
+            if store.documents.content_hash(document) is None:
                 raise InvalidArgument(
                     f"line {one.line}: the document {quoted(document)} is not in the store; give the id that it was "
                     "added with"
@@ -251,11 +251,11 @@ class Calibration:
 
     def _is_open(self, document: str, decision: Decision) -> bool:
         store, known_at = self._requests.collection.store, decision.known_at
-        keys = store.document_labels(document, known_at=known_at).tolist()
+        keys = store.labels.of_document(document, known_at=known_at).tolist()
         return any(
             decision.admits_labelled(label)
             for start in range(0, len(keys), _AT_ONCE)
-            for label in store.labels_as_of(keys[start : start + _AT_ONCE], decision.as_of, known_at=known_at)
+            for label in store.labels.as_of(keys[start : start + _AT_ONCE], decision.as_of, known_at=known_at)
         )
 
 

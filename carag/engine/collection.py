@@ -257,7 +257,7 @@ class Collection:
     def check(self) -> None:
         """Raise CorruptFile unless index, words and state hold exactly the store's open labels, at its last instant."""
         self._rows.check_sound()
-        labels = self.store.labels(self.store.open_labels())
+        labels = self.store.labels.of(self.store.labels.open())
         keys, passages = np.sort(labels.keys), np.unique(labels.passages)
         wrong = {
             "index": not self._rows.is_copy_of(labels),

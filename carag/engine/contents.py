@@ -89,7 +89,7 @@ class Contents:
 
         read, total = labelled_filings(path, only), total_bytes(path)
         writing = partial(write, self._collection, filings_kind(), read, total=total, progress=progress)
-        return self._written("INGESTED", writing).of_store(self._collection.store.counts())
+        return self._written("INGESTED", writing).of_store(self._collection.store.documents.counts())
 
     def _placed(self, reader: Callable[[Path], Iterable[Document | str]] | None) -> PlacedReader:
         """Return what reads a folder: the store's own reader, or one that is given, which states no places."""
@@ -112,7 +112,7 @@ class Contents:
         documents, lost = without_lost(documents, self._collection.store)
         problems = [visible_line(one) for one in found if isinstance(one, str)] + lost
         done = self._add(documents, stop, problems=problems)
-        return done.of_store(self._collection.store.counts())
+        return done.of_store(self._collection.store.documents.counts())
 
     def sync(
         self,
@@ -204,20 +204,20 @@ class Contents:
     def counts(self) -> Counts:
         """Count what the store holds: documents, passages, and quarantined documents by reason."""
         self._lifetime.check()
-        return self._collection.store.counts()
+        return self._collection.store.documents.counts()
 
     def label_history(self, chunk_id: str) -> LabelHistory | None:
         """See :meth:`carag.Engine.label_history`."""
         self._lifetime.check()
         check_label("chunk_id", chunk_id)
         store = self._collection.store
-        if not (labels := store.history(chunk_id)):
+        if not (labels := store.labels.history(chunk_id)):
             return None
         chunk = store.chunk(chunk_id)
         return LabelHistory(
             chunk_id,
             chunk.document,
-            store.document(chunk.document_id, version=chunk.version),
+            store.documents.document(chunk.document_id, version=chunk.version),
             tuple(labels),
         )
 

@@ -45,7 +45,9 @@ def add(
             raise InvalidArgument(wrong)
         given: list[tuple[int, Given | NotMade]] = [(0, NotMade(one)) for one in problems]
         given += [(0, one) for one in labelled.values()]
-        return write(collection, kind, given, hashes=collection.store.content_hashes(labelled), stop=stop)
+        return write(
+            collection, kind, given, hashes=collection.store.documents.content_hashes(labelled), stop=stop
+        )
 
 
 def without_lost(documents: Iterable[Document], store: CorpusStore) -> tuple[list[Document], list[str]]:
@@ -69,7 +71,7 @@ def remove(collection: Collection, kind: Kind, ids: Iterable[str]) -> int:
     wanted = list(dict.fromkeys(named))
     with collection.writing(kind.reader):
         store = collection.store
-        known = {one: store.facts_of(one) for one in wanted}
+        known = {one: store.documents.facts_of(one) for one in wanted}
         if absent := [one for one, facts in known.items() if facts is None or facts["removed"]]:
             raise InvalidArgument(
                 f"document {quoted(absent[0])} is not in the store, or was removed before, as are "
@@ -91,9 +93,9 @@ def _superseding_wrongly(supersedes: Mapping[str, str | None], store: CorpusStor
 
     def next_of(id_: str) -> str | None:
         if id_ not in supersedes:
-            return (store.facts_of(id_) or {}).get("supersedes")
+            return (store.documents.facts_of(id_) or {}).get("supersedes")
         next_ = supersedes[id_]
-        if next_ is not None and next_ not in supersedes and store.facts_of(next_) is None:
+        if next_ is not None and next_ not in supersedes and store.documents.facts_of(next_) is None:
             wrong[id_] = (
                 f"document {id_!r} supersedes {quoted(next_)}, which is neither among those given nor in the store; "
                 "add that one first, or with it"

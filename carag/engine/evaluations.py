@@ -79,7 +79,7 @@ class Evaluations:
             self._requests.retrieve("all that may be read", session)  # which puts the refusal on record
             raise
         store, known_at = self._requests.collection.store, decision.known_at
-        keys = store.open_labels(known_at=known_at).tolist()
+        keys = store.labels.open(known_at=known_at).tolist()
         found = [
             one
             for start in range(0, len(keys), _AT_ONCE)

@@ -44,13 +44,13 @@ def _nothing_to_explain(chunk_id: str) -> Finding:
 
 
 def _is_open(store: CorpusStore, chunk_id: str, decision: Decision) -> bool:
-    label = store.label_at_or_after(chunk_id, as_of=decision.as_of, known_at=decision.known_at)
+    label = store.labels.at_or_after(chunk_id, as_of=decision.as_of, known_at=decision.known_at)
     return label is not None and (decision.admits_labelled(label) & (label.chunk_id == chunk_id))
 
 
 def _causes(store: CorpusStore, chunk: StoredChunk, decision: Decision) -> tuple[str, ...]:
     """Name the rule behind each bit of the passage's document, those that set the others, and its time's source."""
-    document = store.document(chunk.document_id, version=chunk.version)
+    document = store.documents.document(chunk.document_id, version=chunk.version)
     held = bit_names(chunk.word, decision.policy.flags)
     own = (f"{bit}: {name}: {rule}" for bit, name, rule in document.causes["bits"] if bit in held)
     state = (f"{bit}: set by {_named(store, id_, decision)}" for bit, id_ in chunk.causes)
@@ -60,9 +60,9 @@ def _causes(store: CorpusStore, chunk: StoredChunk, decision: Decision) -> tuple
 def _named(store: CorpusStore, document_id: str, decision: Decision) -> str:
     """Name a document to a session that may know of it, and say if its text is not known."""
     if not decision.may_know_existence:
-        keys = store.document_labels(document_id, known_at=decision.known_at).tolist()
-        labels = store.labels_as_of(keys, decision.as_of, known_at=decision.known_at)
+        keys = store.labels.of_document(document_id, known_at=decision.known_at).tolist()
+        labels = store.labels.as_of(keys, decision.as_of, known_at=decision.known_at)
         if not any(decision.admits_labelled(label) for label in labels):
             return "a later filing"
-    alone = not store.document(document_id).version
+    alone = not store.documents.document(document_id).version
     return f"{document_id}, known by its facts alone" if alone else document_id

@@ -82,8 +82,8 @@ def documents_opened(
 ) -> tuple[int, list[str]]:
     """Count the documents of a store that another table's rules label differently, and list those that they open."""
     with open_corpus(Path(directory)) as store:
-        names = dict.fromkeys(row[1] for row in store.described())  # each version is a row
-        known = ((name, store.facts_of(name) or {}) for name in names)
+        names = dict.fromkeys(row[1] for row in store.documents.described())  # each version is a row
+        known = ((name, store.documents.facts_of(name) or {}) for name in names)
         stated = (
             (name, facts["facts"]) for name, facts in known if facts.get("facts") and not facts["removed"]
         )

@@ -67,7 +67,7 @@ class StoreState:
                 return
             self._past = None
             batch: dict[int, bytes | None] = {}
-            for where, leaf in self._leaves(self._store.label_changes(known, now)):
+            for where, leaf in self._leaves(self._store.labels.changes(known, now)):
                 if len(batch) == _BATCH_LEAVES:
                     # Until the last batch the file names no store, so that it is rebuilt after a kill in between.
                     self._tree.apply(batch, {"placed_by": ""})
@@ -99,7 +99,7 @@ class StoreState:
         """Find the chunks that a record's hits name, or None, from log and store alone, without a receipt."""
         event, found = record.event, dict[int, str]()
         if isinstance(event, Access) and event.index is not None:
-            for chunk, text_sha256, *_ in self._store.snapshot_rows(known_at=event.index.known_at):
+            for chunk, text_sha256, *_ in self._store.labels.snapshot(known_at=event.index.known_at):
                 for at, hit in enumerate(record.hits):
                     if at not in found and hit.is_of(chunk, text_sha256):
                         found[at] = chunk
@@ -114,7 +114,7 @@ class StoreState:
         if known == now:
             return self._tree.view()
         if self._past is None or self._past[0] != known:
-            back = self._leaves(self._store.label_changes(known, now), backwards=True)
+            back = self._leaves(self._store.labels.changes(known, now), backwards=True)
             self._past = known, self._tree.view().with_changes(dict(back))
         return self._past[1]
 

@@ -78,7 +78,9 @@ def write(
     """
     _logger.info("ingest begins, with %d rows", len(collection.index))
     with collection.writing(kind.reader):
-        writer = _Writer(collection, kind, collection.store.content_hash if hashes is None else hashes.get)
+        writer = _Writer(
+            collection, kind, collection.store.documents.content_hash if hashes is None else hashes.get
+        )
         for done, one in given:
             if total:
                 progress("filings", done, total, writer.note)
@@ -128,7 +130,7 @@ class _Writer:
             return
         known = self._waiting[id_].document.facts if id_ in self._waiting else None
         if known is None and stored is not None:
-            known = self._store.facts_of(id_)
+            known = self._store.documents.facts_of(id_)
         made = one.made(known)
         if isinstance(made, NotMade):
             self.reject(made)

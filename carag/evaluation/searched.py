@@ -69,8 +69,8 @@ class Searched:
         return {"backend": self._place[store]} if store in self._place else {}
 
     @contextmanager
-    def index(self, store: Path, labels: CorpusStore, dim: int) -> Iterator[Index | Checked]:
-        """Lend the index of a store that has been opened, whose open corpus store is ``labels``."""
+    def index(self, store: Path, corpus: CorpusStore, dim: int) -> Iterator[Index | Checked]:
+        """Lend the index of a store that has been opened, whose open corpus store is ``corpus``."""
         place = self._place.get(store)
         if place is None:
             with Index.load(store / "index.carag") as index:
@@ -80,4 +80,4 @@ class Searched:
             backend = (
                 resources.enter_context(closing(backend_by_url(place))) if isinstance(place, str) else place
             )
-            yield Checked(backend, labels, dim)
+            yield Checked(backend, corpus.labels, dim)

@@ -231,7 +231,7 @@ class Catalogue:
 
     def _follow(self, known: _Contents) -> None:
         ends = known.ends
-        records = [self._described(row, ends) for row in self._store.described(after=known.last)]
+        records = [self._described(row, ends) for row in self._store.documents.described(after=known.last)]
         if not records:
             return
         if self.declared.companies:

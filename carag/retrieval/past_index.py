@@ -33,7 +33,7 @@ def add_labels(index: Index, store: CorpusStore, keys: NDArray[np.int64], *, clo
 
     If ``closed``, no search finds them before :meth:`~carag.index.Index.relabel` opens them.
     """
-    labels, vectors = store.rows(keys)
+    labels, vectors = store.labels.rows(keys)
     index.add(
         vectors,
         labels.words | QUARANTINE if closed else labels.words,
@@ -73,7 +73,7 @@ class PastIndex:
             yield self._index, self._words
 
     def _move(self, known: int) -> None:
-        wanted = self._store.open_labels(known_at=known)
+        wanted = self._store.labels.open(known_at=known)
         # Neither instant until everything is done, so that the next move completes one that failed.
         self._known = _BETWEEN
         gone = np.setdiff1d(self._open, wanted, assume_unique=True)
@@ -83,7 +83,7 @@ class PastIndex:
         back = np.setdiff1d(wanted, self._open, assume_unique=True)
         is_here = np.isin(back, self._index.keys(), assume_unique=True)
         for keys in _batches(back[is_here]):
-            labels = self._store.labels(keys)
+            labels = self._store.labels.of(keys)
             self._index.relabel(keys, labels.words, allow_quarantine=True)
             label_words(self._words, labels)
             self._open = np.union1d(self._open, keys)

@@ -193,33 +193,50 @@ class Retriever:
         wanted = most = k if self.reranker is None else pool_size(k)
         near = None
         while True:
-            searches = self._searches(decision, where)
             wider = self._wider(decision, k, where) if near is None else None
-            ranked = self._rank(rows, asked, searches, wanted, decision, wider)
-            chunks, beside = self._read(ranked, decision, known_at=known_at)
-            near = beside or near
-            hits, ended = [], 0
-            for chunk, similarity in zip(chunks, ranked.similarities, strict=True):
-                why = decision.reasons_for(chunk)
-                is_within = where.admits(chunk.metadata)
-                if not why and is_within:
-                    hits.append((similarity, chunk))
-                elif is_within and self._was_closed(chunk.key, why, known_at):
-                    ended += 1
-                elif searches != self._searches(decision, where):
-                    near = None
-                    break  # a filing with a new set of CIKs was added after the lists were translated
-                else:
-                    # The message does not name the passage, which is hidden from the session.
-                    raise CorruptFile(
-                        "index and store disagree about a passage: the index admits it, the store does not; delete "
-                        "the index files, and the next opening rebuilds them from the store"
-                    )
+            found = self._attempt(rows, asked, decision, wanted, where, wider, known_at=known_at)
+            if found is None:
+                near = None
+                continue
+            near = found.near or near
+            ended, admissible = found.ended, found.ranked.admissible
+            if len(found.hits) >= most or wanted >= admissible or not ended:
+                # Exact except for lower-ranked labels that were closed since the instant of the index.
+                return found.ranked._replace(admissible=admissible - ended), found.hits[:most], near
+            wanted = min(wanted + max(most, 2 * ended), admissible)
+
+    def _attempt(
+        self,
+        rows: _Rows,
+        asked: Question,
+        decision: Decision,
+        wanted: int,
+        where: Where,
+        wider: Wider | None,
+        *,
+        known_at: int,
+    ) -> _Attempt | None:
+        """Rank once and test every hit again; None if the entity lists were translated too early, to be done again."""
+        searches = self._searches(decision, where)
+        ranked = self._rank(rows, asked, searches, wanted, decision, wider)
+        chunks, near = self._read(ranked, decision, known_at=known_at)
+        hits, ended = [], 0
+        for chunk, similarity in zip(chunks, ranked.similarities, strict=True):
+            why = decision.reasons_for(chunk)
+            is_within = where.admits(chunk.metadata)
+            if not why and is_within:
+                hits.append((similarity, chunk))
+            elif is_within and self._was_closed(chunk.key, why, known_at):
+                ended += 1
+            elif searches != self._searches(decision, where):
+                return None  # a filing with a new set of CIKs was added after the lists were translated
             else:
-                if len(hits) >= most or wanted >= ranked.admissible or not ended:
-                    # Exact except for lower-ranked labels that were closed since the instant of the index.
-                    return ranked._replace(admissible=ranked.admissible - ended), hits[:most], near
-                wanted = min(wanted + max(most, 2 * ended), ranked.admissible)
+                # The message does not name the passage, which is hidden from the session.
+                raise CorruptFile(
+                    "index and store disagree about a passage: the index admits it, the store does not; delete "
+                    "the index files, and the next opening rebuilds them from the store"
+                )
+        return _Attempt(ranked, hits, ended, near)
 
     def _read(
         self, ranked: Ranked, decision: Decision, *, known_at: int
@@ -273,7 +290,7 @@ class Retriever:
         """Read, by number, the passages that a search at an instant would admit; the text of no other is read."""
         keys = [
             key
-            for key, label in self._store.labels_of(numbers, known_at=known_at)
+            for key, label in self._store.labels.of_passages(numbers, known_at=known_at)
             if where.admits(label.metadata) and not decision.reasons_for(label)
         ]
         then = None if decision.known_at is None else known_at
@@ -310,7 +327,7 @@ class Retriever:
     def _was_closed(self, key: int, why: Sequence[Reason], known_at: int) -> bool:
         """Tell whether a hit is hidden only because its label was closed after an instant."""
         ended = [reason.rule for reason in why] == [Rule.TOMBSTONE]
-        return ended and key in self._store.closed_labels(after=known_at)
+        return ended and key in self._store.labels.closed(after=known_at)
 
     def _hidden(
         self,
@@ -326,7 +343,7 @@ class Retriever:
         rest = [key for key in near.keys if key not in admitted]
         labels = near.labels
         if late := [key for key in rest if key not in labels]:  # found, but closed since
-            found = self._store.labels_as_of(late, decision.as_of, known_at=known_at)
+            found = self._store.labels.as_of(late, decision.as_of, known_at=known_at)
             labels = labels | dict(zip(late, found, strict=True))
         return tuple(
             Hidden(one.chunk_id, why)
@@ -342,6 +359,14 @@ class _Neighbours(NamedTuple):
     """Best first."""
     labels: dict[int, StoredLabel]
     """By key, the labels at the session's as-of of passages that were not found under its policy."""
+
+
+class _Attempt(NamedTuple):
+    ranked: Ranked
+    hits: list[tuple[float, StoredChunk]]
+    ended: int
+    """Hits that are left out because their labels were closed since the instant that was searched."""
+    near: _Neighbours | None
 
 
 _Named = TypeVar("_Named", "Passage", "StoredChunk")

@@ -84,9 +84,9 @@ class _Labels:
 
     def _of(self, id_: str) -> list[tuple[int, StoredLabel]]:
         if id_ not in self._read:
-            keys = self._store.document_labels(id_, known_at=self._known_at)
-            numbers = sorted(set(self._store.labels(keys).passages.tolist()))
-            labels = self._store.labels_of(numbers, known_at=self._known_at)
+            keys = self._store.labels.of_document(id_, known_at=self._known_at)
+            numbers = sorted(set(self._store.labels.of(keys).passages.tolist()))
+            labels = self._store.labels.of_passages(numbers, known_at=self._known_at)
             self._read[id_] = sorted(
                 (one for one in labels if self._where.admits(one[1].metadata)),
                 key=lambda one: (one[1].chunk_id, one[0]),
@@ -116,7 +116,7 @@ def _since(
     asked: list[tuple[str, ActKind | None]] = [(id_, None)]
     seen = {id_}
     for one, first in asked:
-        for act in _done_to(one, collection.store.linked_facts(one)):
+        for act in _done_to(one, collection.store.documents.linked_facts(one)):
             if act.by in seen or not after < act.at <= until:
                 continue
             kind = first or act.kind

@@ -112,8 +112,8 @@ class KeptWords:
 
     def prepare(self, progress: Callable[[str, int, int, str], None], known: int = EVER) -> LabelChanges:
         """Add the passages known by an instant, and return what :meth:`switch` needs to make them searchable."""
-        first = self._store.labels_by(self.known_at)
-        opened = self._store.labels(self._store.open_labels(after=first - 1, known_at=known))
+        first = self._store.labels.count_by(self.known_at)
+        opened = self._store.labels.of(self._store.labels.open(after=first - 1, known_at=known))
         count, saved = len(opened.keys), 0
         for start in range(0, count, _BATCH):
             some = Labels._make(column[start : start + _BATCH] for column in opened)
@@ -126,7 +126,7 @@ class KeptWords:
             if saved >= _SAVE_PASSAGES:
                 self.save()
                 saved = 0
-        return LabelChanges(opened, self._store.closed_labels(after=self.known_at, until=known))
+        return LabelChanges(opened, self._store.labels.closed(after=self.known_at, until=known))
 
     def switch(self, changes: LabelChanges, known: int) -> None:
         """Open and close labels in one step, as known at an instant, without reading the store."""

@@ -16,11 +16,19 @@ from carag.limits import check_id, check_minutes, check_text, quoted, shown
 from carag.policy import MAX_LISTED, NO_ENTITY, SCHEMA_VERSION, TOMBSTONE
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    import sqlite3
+    from collections.abc import Callable, Iterator, Mapping
+    from contextlib import AbstractContextManager
+    from typing import TypeAlias
 
     from numpy.typing import NDArray
 
     from carag.policy import Value
+
+    Reading: TypeAlias = Callable[[], AbstractContextManager[sqlite3.Connection]]
+    """Lends a store's connection for reading."""
+    Snapshot: TypeAlias = Callable[[str, Any], Iterator[Any]]
+    """Streams the rows of a statement, over a connection that later writes do not change."""
 
 __all__ = [
     "EVER",

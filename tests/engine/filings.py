@@ -16,4 +16,6 @@ if TYPE_CHECKING:
 
 
 def ingest_filings(collection: Collection, path: Path) -> IngestReport:
-    return write(collection, filings_kind(), labelled_filings(path)).of_store(collection.store.counts())
+    return write(collection, filings_kind(), labelled_filings(path)).of_store(
+        collection.store.documents.counts()
+    )

@@ -93,18 +93,18 @@ def test_a_killed_call_is_finished_by_the_next(tmp_path: Path, after: int) -> No
             if engine._collection.store.epoch:
                 assert (
                     engine._collection.index.keys().tolist()
-                    == engine._collection.store.open_labels().tolist()
+                    == engine._collection.store.labels.open().tolist()
                 )
             # Once the second call began, the first is not made again: it would undo what the second changed.
             calls = many()[1:] if "added" in steps else many()
             for documents in calls if name == "store" else many():
                 engine.add(documents)
             store = engine._collection.store
-            assert engine._collection.index.keys().tolist() == store.open_labels().tolist()
+            assert engine._collection.index.keys().tolist() == store.labels.open().tolist()
             again = StoreState(store, tmp_path / f"{name}.state")
             again.refresh()
             assert again.root == engine._collection.state.root
             again.close()
             assert engine._configuration.is_recorded(engine._collection.state)
-            left.append((store.counts(), list(store.snapshot_rows())))
+            left.append((store.documents.counts(), list(store.labels.snapshot())))
     assert left[0] == left[1]

@@ -118,7 +118,7 @@ def test_batches_do_not_matter(tmp_path: Path, clock: Clock, monkeypatch: pytest
         monkeypatch.setattr(carag.engine.writer, "_EMBED_BATCH", size)
         with Engine.open(tmp_path / str(size), embedder=Counting(), clock=clock) as engine:
             engine.add(random.Random(size).sample(chain, len(chain)))  # noqa: S311 - an order, seeded
-            roots.append(sorted(engine._collection.store.snapshot_rows()))
+            roots.append(sorted(engine._collection.store.labels.snapshot()))
     assert roots[0] == roots[1] == roots[2]
 
 

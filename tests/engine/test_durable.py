@@ -212,7 +212,7 @@ def test_what_no_record_can_hold_is_refused_before_anything_is_searched(
         (engine._collection.embedder, "embed_query"),
         (engine.requests.retriever, "retrieve"),
         (engine.requests.guarded, "answer"),
-        (engine._collection.store, "label_at_or_after"),
+        (engine._collection.store.labels, "at_or_after"),
     ):
         monkeypatch.setattr(owner, name, _raising(AssertionError(f"{name} was called")))
     size = engine._log.size

@@ -340,12 +340,15 @@ def test_a_killed_ingest_is_finished_by_the_next(
     assert steps[-1] == ("index" if after == 52 else "filings")
     with Engine.open(store, embedder="wordllama") as engine:
         engine.ingest(small_corpus)
-        counts, labels = engine._collection.store.counts(), list(engine._collection.store.snapshot_rows())
-        assert engine._collection.index.keys().tolist() == engine._collection.store.open_labels().tolist()
+        counts, labels = (
+            engine._collection.store.documents.counts(),
+            list(engine._collection.store.labels.snapshot()),
+        )
+        assert engine._collection.index.keys().tolist() == engine._collection.store.labels.open().tolist()
         again = StoreState(engine._collection.store, tmp_path / "again.state")
         again.refresh()
         assert again.root == engine._collection.state.root
         again.close()
     with Engine.open(shutil.copytree(ingested, tmp_path / "whole")) as undisturbed:
         whole = undisturbed._collection.store
-        assert (whole.counts(), list(whole.snapshot_rows())) == (counts, labels)
+        assert (whole.counts(), list(whole.labels.snapshot())) == (counts, labels)

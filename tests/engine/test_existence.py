@@ -144,7 +144,7 @@ def test_the_receipts_of_a_real_store_tell_nothing_of_a_hidden_filing(engine: En
         for passage, proof in zip(found.passages, found.receipt.proofs, strict=True):
             known[passage.chunk_id] = Known(passage.chunk_id, proof)
     assert len(known) >= OPEN_FILINGS * OPEN_PARAGRAPHS
-    rows = list(engine._collection.store.snapshot_rows())
+    rows = list(engine._collection.store.labels.snapshot())
     hidden = [(chunk, since) for chunk, _, _, since, _ in rows if chunk.startswith(HIDDEN)]
     assert len(hidden) >= HIDDEN_PARAGRAPHS
     attack = TrieAttack(known.values(), bare_place)

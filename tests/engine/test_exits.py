@@ -71,7 +71,9 @@ def check(script: Script, home: Path, environment: dict[str, str]) -> None:
         engine._collection.check()
         session = Session(role="compliance", purpose=PROFILES[script.profile])
         engine.retrieve("When do branches report?", session)
-        assert engine._collection.store.counts().filings >= len(set(done.stdout.split())), script.name
+        assert engine._collection.store.documents.counts().filings >= len(set(done.stdout.split())), (
+            script.name
+        )
         engine.log.verify()
     shutil.rmtree(home)
 
@@ -91,7 +93,7 @@ def test_an_engine_that_is_dropped_is_closed_with_a_warning_and_its_store_opens_
         assert gone() is None
     with Engine.open(tmp_path, profile="generic", embedder=Counting()) as engine:
         engine._collection.check()
-        assert 3 == engine._collection.store.counts().filings
+        assert 3 == engine._collection.store.documents.counts().filings
 
 
 def test_what_the_core_lent_is_freed_after_every_finalizer_that_may_reach_it() -> None:

@@ -32,11 +32,13 @@ LATER, BARE = "0009999999-24-000002", "0009999999-24-000003"
 class Store:
     """A store of one passage and the two filings that set its bits; it answers for minute 100, as known at 7."""
 
+    documents = labels = property(lambda self: self)
+
     def __init__(self, **changes: Any) -> None:
         self.label = StoredLabel(CHUNK, WORD, 50, 200, (1,))._replace(**changes)
         self.shown = [self.label._replace(word=0), self.label]
 
-    def label_at_or_after(self, chunk_id: str, *, as_of: int, known_at: int) -> StoredLabel | None:
+    def at_or_after(self, chunk_id: str, *, as_of: int, known_at: int) -> StoredLabel | None:
         assert (100, 7) == (as_of, known_at)
         return self.label if chunk_id <= self.label.chunk_id else None
 
@@ -61,11 +63,11 @@ class Store:
         ]
         return SimpleNamespace(causes={"bits": bits}, public_at_source="acceptance")
 
-    def document_labels(self, document_id: str, *, known_at: int) -> NDArray[np.int64]:
+    def of_document(self, document_id: str, *, known_at: int) -> NDArray[np.int64]:
         assert 7 == known_at
         return np.arange(2) if document_id == LATER else np.arange(0)
 
-    def labels_as_of(self, keys: Sequence[int], as_of: int, *, known_at: int) -> list[StoredLabel]:
+    def as_of(self, keys: Sequence[int], as_of: int, *, known_at: int) -> list[StoredLabel]:
         assert (100, 7) == (as_of, known_at)
         return [self.shown[key] for key in keys]
 

@@ -111,7 +111,7 @@ def test_bits_of_another_profile_enter_no_store(engine: Engine, bits: Any) -> No
     """Nor a misspelt one; nothing of the call is stored."""
     with pytest.raises(InvalidArgument):
         engine.add([Document(id="new", text="x", bits=()), Document(id="other", text="y", bits=bits)])
-    assert engine._collection.store.facts_of("new") is None
+    assert engine._collection.store.documents.facts_of("new") is None
 
 
 def test_a_refused_question_about_a_day_is_on_record_with_that_days_end(engine: Engine) -> None:

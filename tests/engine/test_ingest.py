@@ -40,8 +40,8 @@ def ingest(collection: Collection, path: Path) -> None:
 
 def agree(collection: Collection) -> None:
     """Assert that the index has exactly the store's open labels, with their words and windows, and no graph fault."""
-    index, keys = collection.index, collection.store.open_labels()
-    labels = collection.store.labels(keys)
+    index, keys = collection.index, collection.store.labels.open()
+    labels = collection.store.labels.of(keys)
     assert keys.tolist() == index.keys().tolist()
     for column, held in (
         (labels.words, index.words(keys)),
@@ -56,7 +56,7 @@ def agree(collection: Collection) -> None:
 
 def words_of(collection: Collection, accession: str) -> list[int]:
     """Words that hold at the end of time."""
-    labels = collection.store.labels(collection.store.document_labels(accession))
+    labels = collection.store.labels.of(collection.store.labels.of_document(accession))
     return labels.words[labels.expires_at == NEVER].tolist()
 
 

@@ -49,7 +49,7 @@ def opened(tmp_path: Path) -> Iterator[Opened]:
 def run(collection: Collection, *paths: Path) -> IngestReport:
     for path in paths:
         report = ingest_filings(collection, path)
-    assert collection.store.open_labels().tolist() == collection.index.keys().tolist()
+    assert collection.store.labels.open().tolist() == collection.index.keys().tolist()
     return report
 
 
@@ -90,13 +90,13 @@ def submissions(path: Path, cik: int, rows: list[dict[str, Any]]) -> Path:
 
 
 def words(collection: Collection, accession: str) -> list[int]:
-    labels = collection.store.labels(collection.store.document_labels(accession))
+    labels = collection.store.labels.of(collection.store.labels.of_document(accession))
     return labels.words[labels.expires_at == NEVER].tolist()
 
 
 def held(collection: Collection) -> set[tuple[Any, ...]]:
     """Everything that can be found, without the store's own numbers."""
-    chunks = collection.store.chunks(collection.store.open_labels())
+    chunks = collection.store.chunks(collection.store.labels.open())
     return {(one.chunk_id, one.text, one.word, one.public_at, one.expires_at) for one in chunks}
 
 
@@ -155,7 +155,7 @@ def test_a_row_that_contradicts_the_text_closes_it(
     run(collection, *((folder,) if is_one_run else (original, wrong) if text_first else (wrong, original)))
     assert words(collection, ORIGINAL)
     assert all(word & QUARANTINE for word in words(collection, ORIGINAL))
-    code, said = collection.store.document(ORIGINAL).quarantine or ("", "")
+    code, said = collection.store.documents.document(ORIGINAL).quarantine or ("", "")
     assert code == "FACTS_DISAGREE"
     assert "2019-12-31" in said
     assert not any(chunk.word & TOMBSTONE for chunk in collection.store.chunks(collection.index.keys()))
@@ -178,7 +178,7 @@ def test_a_kill_inside_the_transaction_stores_no_event(
         patched.setattr(LabelChange, "_open", killed)
         with pytest.raises(KeyboardInterrupt):
             ingest_filings(collection, listed)
-    assert collection.store.counts().metadata_only == 0
+    assert collection.store.documents.counts().metadata_only == 0
     assert not any(word & PolicyBit.AMENDED for word in words(collection, ORIGINAL))
     assert run(collection, listed).events == 1
     assert all(word & PolicyBit.AMENDED for word in words(collection, ORIGINAL))
@@ -263,5 +263,5 @@ def test_an_event_that_bears_on_nothing_costs_later_filings_nothing(
     plain = row(original, form="8-K", items="8.01", accessionNumber="c")
     collection = opened()
     run(collection, submissions(tmp_path, original.ciks[0], [plain]))
-    assert collection.store.document("c").ciks == ()
+    assert collection.store.documents.document("c").ciks == ()
     assert run(collection, small_corpus / f"{ORIGINAL}.txt").total_events == 1

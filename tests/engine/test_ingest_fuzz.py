@@ -99,7 +99,7 @@ def test_whatever_comes_in_is_accounted_for_and_nothing_stored_fails_a_question(
             assert report.problems == [problem for problem in report.problems if problem.isprintable()]
             became["quarantined"] += report.newly_quarantined
             became["passages"] += report.total_chunks
-            for chunk in engine._collection.store.chunks(engine._collection.store.open_labels()):
+            for chunk in engine._collection.store.chunks(engine._collection.store.labels.open()):
                 check_label("chunk id", chunk.chunk_id)
                 check_minutes("public_at", chunk.public_at)
             again = engine.ingest(folder)

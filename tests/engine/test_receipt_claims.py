@@ -242,7 +242,7 @@ def test_log_and_store_tell_which_passages_without_a_receipt(
 def test_no_proof_no_passage(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     """If index and state disagree about a passage, the failure is on record and nothing is returned."""
     before = engine._log.size
-    row = next(iter(engine._collection.store.snapshot_rows()))
+    row = next(iter(engine._collection.store.labels.snapshot()))
     found = retriever.passage_of
     monkeypatch.setattr(retriever, "passage_of", lambda *of: replace(found(*of), text_sha256=row[1]))
     with pytest.raises(Exception, match="another label"):

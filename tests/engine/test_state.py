@@ -107,7 +107,7 @@ def test_every_label_is_proved_at_every_instant(
 ) -> None:
     """A proof of each label that was open then leads to the root of then; closed ones have none."""
     snapshot = refreshed(store, tmp_path / "index.state")
-    rows = {known: {Label(*row) for row in store.snapshot_rows(known_at=known)} for known in grown[1]}
+    rows = {known: {Label(*row) for row in store.labels.snapshot(known_at=known)} for known in grown[1]}
     for known, labels in rows.items():
         root, proofs = snapshot.prove(labels, known)
         assert root == grown[1][known]
@@ -129,9 +129,9 @@ def test_a_file_behind_catches_up(
 ) -> None:
     """Wherever it stands, what changed since is all it takes."""
     start, end = list(grown[1])[2], list(grown[1])[-1]
-    opened = {row[1:] for row in store.label_changes(start, end) if row[0]}
-    closed = {row[1:] for row in store.label_changes(start, end) if not row[0]}
-    then, now = (set(store.snapshot_rows(known_at=known)) for known in (start, end))
+    opened = {row[1:] for row in store.labels.changes(start, end) if row[0]}
+    closed = {row[1:] for row in store.labels.changes(start, end) if not row[0]}
+    then, now = (set(store.labels.snapshot(known_at=known)) for known in (start, end))
     assert (opened, closed) == (now - then, then - now)
     assert closed
 
@@ -170,7 +170,7 @@ def test_each_store_has_its_own_key(grown: tuple[Path, dict[int, bytes]], tmp_pa
 def test_a_label_that_differs_from_the_store_s_is_not_proved(store: CorpusStore, tmp_path: Path) -> None:
     """Where search and state disagree about word or text, nothing is proved and so nothing returned."""
     snapshot = refreshed(store, tmp_path / "index.state")
-    row = next(iter(store.snapshot_rows()))
+    row = next(iter(store.labels.snapshot()))
     for label in (Label(row[0], row[1], row[2] ^ 1, *row[3:]), Label(row[0], bytes(32), *row[2:])):
         with pytest.raises(CorruptFile, match="another label"):
             snapshot.prove([label], store.known())

@@ -130,7 +130,7 @@ def test_a_store_without_the_hidden_documents_reads_the_same(
             if filings:
                 put(store, filings)
             catalogue = Catalogue(store, EDGAR)
-            row = {one: number for number, one, *_ in store.described()}
+            row = {one: number for number, one, *_ in store.documents.described()}
             found.append(said(catalogue.read(question, [row[one.document_id] for one in kept])))
     assert found[0] == found[1]
 
@@ -253,15 +253,15 @@ def test_news_of_a_filing_changes_no_row(store: CorpusStore) -> None:
     own = Filing(accession_number="f1", form="10-K", ciks=(5,), filed=date(2021, 2, 3))
     facts = facts_of_text(own, label(own))
     put(store, [replace(filing(1, 5), facts=facts)])
-    before = list(store.described())
+    before = list(store.documents.described())
     row = replace(own, ciks=(3, 5), period=date(2020, 12, 31))
     news = united(facts, facts_of_metadata(row, label(row, metadata_only=True)))
     with store.writing() as transaction:
         listed = replace(filing(2, 3), facts=facts_of_metadata(row, label(row, metadata_only=True)))
         transaction.put_metadata([replace(filing(1, 5), facts=news), listed])
         transaction.relabel()
-    assert store.facts_of("f1") == news != facts
-    assert list(store.described()) == before
+    assert store.documents.facts_of("f1") == news != facts
+    assert list(store.documents.described()) == before
 
 
 def test_documents_as_the_engine_stores_them_are_read(tmp_path: Path) -> None:
@@ -285,9 +285,9 @@ def test_filings_of_the_corpus_that_ships_are_read(tmp_path: Path, small_corpus:
         engine.ingest(small_corpus)
     with CorpusStore.open(tmp_path / "filings" / "corpus.db") as store:
         catalogue = Catalogue(store, EDGAR)
-        numbers = [row[0] for row in store.described()]
+        numbers = [row[0] for row in store.documents.described()]
         understood = catalogue.read("What royalty rate does Lumenfield pay in FY2023?", numbers)
-        stated = {one.id: store.document(one.id) for one in understood.records}
+        stated = {one.id: store.documents.document(one.id) for one in understood.records}
     assert understood.reading.entities
     assert {one.entities for one in understood.records if one.company and len(one.entities) == 1}
     for one, tier in zip(understood.records, understood.tiers, strict=True):

@@ -87,7 +87,7 @@ class Shelf:
     def __init__(self, store: CorpusStore) -> None:
         self.store, self.embedder, self.profile = store, self, Profile.open()
         self.index, self.words = Index(DIM), TextIndex()
-        add_labels(self.index, store, store.open_labels())
+        add_labels(self.index, store, store.labels.open())
         instant = store.known()
         self.reading = lambda: nullcontext(instant)
 

@@ -160,7 +160,7 @@ def test_no_day_shows_a_passage_twice(tmp_path: Path, small_corpus: Path) -> Non
     with CorpusStore.open(tmp_path / "corpus.db") as store:
         collection = Collection(store, embedder_by_name("wordllama"), tmp_path / "index.carag")
         ingest_filings(collection, small_corpus)
-        labels = store.labels(store.open_labels())
+        labels = store.labels.of(store.labels.open())
         passages = {
             key: one.chunk_id for key, one in zip(labels.keys, store.chunks(labels.keys), strict=True)
         }
@@ -186,8 +186,8 @@ def test_the_past_is_reached_from_either_side(tmp_path: Path, small_corpus: Path
         instants = [row[0] for row in store._connection.execute("SELECT known_at FROM changes")]  # type: ignore[union-attr]
         for at in [instants[0] - 1, *rng.choices(instants, k=25), 2**62]:
             with past.at(at) as (index, words):
-                keys = store.open_labels(known_at=at)
-                labels = store.labels(keys)
+                keys = store.labels.open(known_at=at)
+                labels = store.labels.of(keys)
                 others = np.setdiff1d(index.keys(), keys)
                 assert (index.words(others) & QUARANTINE).all()
                 assert labels.words.tolist() == index.words(keys).tolist()
@@ -219,24 +219,24 @@ def test_a_move_that_fails_midway_is_made_good(
         instants = [row[0] for row in store._connection.execute("SELECT known_at FROM changes")]  # type: ignore[union-attr]
         past = PastIndex(store, collection.index.dim, HEADING)
         first, last = instants[0], instants[-1]
-        for name, start, end in (("rows", first, last), ("labels", first, last)):
+        for name, start, end in (("rows", first, last), ("of", first, last)):
             with past.at(start):
                 pass
-            whole, calls = getattr(store, name), iter(range(100))
+            whole, calls = getattr(store.labels, name), iter(range(100))
 
             def failing(keys: Any, whole: Any = whole, calls: Any = calls) -> Any:
                 if next(calls) == 2:
                     raise StoreLocked("held")
                 return whole(keys)
 
-            monkeypatch.setattr(store, name, failing)
+            monkeypatch.setattr(store.labels, name, failing)
             with pytest.raises(StoreLocked), past.at(end):
                 pass
-            monkeypatch.setattr(store, name, whole)
+            monkeypatch.setattr(store.labels, name, whole)
             for at in (start, end):
                 with past.at(at) as (index, words):
                     is_open = index.words(index.keys()) & QUARANTINE == 0
-                    labels = store.labels(store.open_labels(known_at=at))
+                    labels = store.labels.of(store.labels.open(known_at=at))
                     wanted = labels.keys[labels.words & QUARANTINE == 0]
                     assert index.keys()[is_open].tolist() == wanted.tolist()
                     assert labels.keys.tolist() == words.labels().tolist()

@@ -50,6 +50,7 @@ class Corpus:
     """A store and an embedder of random passages."""
 
     name = "random"
+    labels = property(lambda self: self)
 
     def __init__(self, seed: int, *, ending: float = 0.0) -> None:
         rng = np.random.default_rng(seed)
@@ -64,7 +65,7 @@ class Corpus:
             self.database.execute(statement)
         self.sets = EntitySets(Path("corpus.db"))
         self.looked_up: list[tuple[list[int], int, int]] = []
-        self.closed: dict[int, int] = {}
+        self.ended: dict[int, int] = {}
         self.known_ats: set[int | None] = set()
         # About none, one, or two of 1 to 4; now and then about an entity not stated, as well as another.
         abouts = [
@@ -102,18 +103,18 @@ class Corpus:
         self.known_ats.add(known_at)
         return [self.rows[int(key)] for key in keys]
 
-    def labels_as_of(self, keys: Any, as_of: int, *, known_at: int) -> list[StoredChunk]:
+    def as_of(self, keys: Any, as_of: int, *, known_at: int) -> list[StoredChunk]:
         self.looked_up.append((list(keys), as_of, known_at))
         return self.chunks(keys)  # each passage has one label here
 
     def chunks_and_labels(
         self, keys: Any, beside: Any, as_of: int, *, closed_by: int | None, known_at: int
     ) -> tuple[list[StoredChunk], dict[int, StoredChunk]]:
-        labels = self.labels_as_of(beside, as_of, known_at=known_at)
+        labels = self.as_of(beside, as_of, known_at=known_at)
         return self.chunks(keys, known_at=closed_by), dict(zip(beside, labels, strict=True))
 
-    def closed_labels(self, *, after: int) -> list[int]:
-        return [key for key, instant in self.closed.items() if instant > after]
+    def closed(self, *, after: int) -> list[int]:
+        return [key for key, instant in self.ended.items() if instant > after]
 
     def index(self) -> Index:
         index = Index(DIM)
@@ -302,11 +303,11 @@ def test_what_was_closed_since_the_index_was_read_makes_room_and_before_is_a_dis
     best, *others = (one.chunk_id for one in retriever.retrieve("a", decision, 9).passages)
     key = int(best.split(":")[1])
     corpus.rows[key] = replace(corpus.rows[key], word=corpus.rows[key].word | TOMBSTONE)
-    corpus.closed = {key: 1}
+    corpus.ended = {key: 1}
     assert others == [one.chunk_id for one in retriever.retrieve("a", decision, 8).passages]
     assert {None} == corpus.known_ats  # the store is asked what it says now
     for closed in ({key: 0}, {}):
-        corpus.closed = closed
+        corpus.ended = closed
         with pytest.raises(CorruptFile, match="disagree"):
             retriever.retrieve("a", decision, 8)
 
@@ -322,7 +323,7 @@ def test_however_much_was_closed_since_what_is_left_is_found(k: int) -> None:
     closed = nearest[: 2 * len(nearest) // 3]
     for row in closed:
         corpus.rows[row.key] = replace(row, word=row.word | TOMBSTONE)
-        corpus.closed[row.key] = 1
+        corpus.ended[row.key] = 1
     left = nearest[len(closed) :]
     assert len(left) > 8
     found = retriever.retrieve("a", decision, k)
@@ -359,7 +360,7 @@ def test_what_was_closed_since_and_lies_near_is_told_of_with_its_reason() -> Non
     before = retriever.retrieve("a", decision, 8)
     key = int(before.passages[0].chunk_id.split(":")[1])
     corpus.rows[key] = replace(corpus.rows[key], word=corpus.rows[key].word | TOMBSTONE)
-    corpus.closed = {key: 1}
+    corpus.ended = {key: 1}
     corpus.looked_up.clear()
     found = retriever.retrieve("a", decision, 8)
     assert {one.chunk_id for one in found.withheld.hidden} == {

@@ -89,7 +89,7 @@ def answers(index: TextIndex) -> list[tuple[Any, ...]]:
 
 def made_again(store: CorpusStore, heading: tuple[str, ...] = HEADING) -> list[tuple[Any, ...]]:
     """What an index says that was made of the store in one go."""
-    index, labels = TextIndex(), store.labels(store.open_labels())
+    index, labels = TextIndex(), store.labels.of(store.labels.open())
     words.add_words(index, store, labels, heading)
     words.label_words(index, labels)
     return answers(index)
@@ -123,7 +123,7 @@ def test_what_came_since_is_all_that_is_read(shop: Shop) -> None:
         kept = KeptWords(store, shop.file, HEADING)
         shop.follow(kept, store)
         kept.close()
-        before = len(store.open_labels())
+        before = len(store.labels.open())
         shop.grow(store)
     shop.texts_read()
     with shop.store() as store:
@@ -132,8 +132,8 @@ def test_what_came_since_is_all_that_is_read(shop: Shop) -> None:
         shop.follow(kept, store)
         assert shop.texts_read() == len(kept.index) - had > 0
         assert answers(kept.index) == made_again(store)
-        assert kept.index.labels().tolist() == store.open_labels().tolist()
-        assert len(store.open_labels(known_at=kept.known_at)) != before
+        assert kept.index.labels().tolist() == store.labels.open().tolist()
+        assert len(store.labels.open(known_at=kept.known_at)) != before
         assert kept.known_at == store.known()
         kept.close()
 
@@ -173,7 +173,7 @@ def test_a_kill_between_adding_and_the_switch_costs_what_was_not_saved(
         assert shop.texts_read() == len(kept.index) - len(saved)
         assert answers(kept.index) == made_again(store)
         assert shop.reports[-1][0] == "words"
-        assert shop.reports[-1][1] == shop.reports[-1][2] == len(store.open_labels())
+        assert shop.reports[-1][1] == shop.reports[-1][2] == len(store.labels.open())
         kept.close()
 
 
@@ -338,7 +338,7 @@ def test_index_and_words_are_of_one_instant(shop: Shop) -> None:
                 with collection.reading() as instant:
                     assert instant == store.known() == collection._words.known_at
                     assert collection.index.keys().tolist() == collection.words.labels().tolist()
-                    assert collection.words.labels().tolist() == store.open_labels().tolist()
+                    assert collection.words.labels().tolist() == store.labels.open().tolist()
                 shop.grow(store, 1)
                 refreshed(collection)
             retriever = Retriever(collection, ranker_by_name(FUSED, collection.catalogue))

@@ -19,7 +19,7 @@ def keys(store: CorpusStore) -> list[int]:
     """Labels of many passages, some closed since the first filing was known."""
     put(store, facts("a", "10-K", 0), passages=300)
     put(store, facts("b", "10-K/A", 50, certified=True), passages=3)
-    return [*range(store.labels_by(store.known()))]
+    return [*range(store.labels.count_by(store.known()))]
 
 
 @pytest.mark.parametrize("count", [0, 1, 8, 255, 256, 257, 300])
@@ -36,7 +36,7 @@ def test_what_is_read_at_once_is_what_two_readings_give(
                 some, others, minute, closed_by=closed_by, known_at=known_at
             )
             assert chunks == store.chunks(some, known_at=closed_by)
-            assert list(labels.values()) == store.labels_as_of(others, minute, known_at=known_at)
+            assert list(labels.values()) == store.labels.as_of(others, minute, known_at=known_at)
             assert list(labels) == others
 
 

@@ -104,7 +104,7 @@ ARRIVALS = st.lists(
 
 
 def rows(store: CorpusStore, known_at: int | None = None) -> list[tuple[Any, ...]]:
-    return list(store.snapshot_rows(known_at=known_at))
+    return list(store.labels.snapshot(known_at=known_at))
 
 
 @settings(max_examples=examples(60))
@@ -122,7 +122,7 @@ def test_one_word_a_minute_and_nothing_forgotten(
             seen[known_at] = rows(store)
             wanted = state_history(current.values())
             for accession, published in current.items():
-                keys = store.document_labels(accession)
+                keys = store.labels.of_document(accession)
                 windows = store.chunks(keys)
                 for chunk_id in {chunk.chunk_id for chunk in windows}:
                     own = sorted(
@@ -138,7 +138,7 @@ def test_one_word_a_minute_and_nothing_forgotten(
                     assert [chunk.causes for chunk in own] == [
                         tuple(map(tuple, span.causes)) for span in wanted[accession]
                     ]
-        assert len(store.open_labels()) == len(seen[store.known()])
+        assert len(store.labels.open()) == len(seen[store.known()])
         for known_at, then in seen.items():
             assert then == rows(store, known_at)
         assert [] == rows(store, min(seen) - 1)
@@ -167,9 +167,9 @@ def test_news_touches_only_the_rows_it_is_about(store: CorpusStore) -> None:
         for year in range(5):
             put(store, facts(f"{cik}-{year}", "8-K", 10, ciks=(cik,), period=date(2019 - year, 12, 31)))
         put(store, facts(f"{cik}", "10-K", 30, ciks=(cik,)), passages=7)
-    before = set(store.open_labels().tolist())
+    before = set(store.labels.open().tolist())
     change = put(store, facts("new", "10-K/A", 60, ciks=(7,), certified=True), passages=3)
-    after = set(store.open_labels().tolist())
+    after = set(store.labels.open().tolist())
     assert (7, 2 * 7 + 3, 7) == (change.closed, change.opened, change.relabelled)
     assert 7 == len(before - after)
     assert {"7"} == {chunk.document_id for chunk in store.chunks(sorted(before - after))}
@@ -197,9 +197,9 @@ def test_two_questions_about_one_passage(store: CorpusStore) -> None:
 def test_labels_as_of_a_minute_are_those_of_each_passage_by_itself(store: CorpusStore) -> None:
     """Whichever label of a passage is named, open or closed, known now or then."""
     put(store, facts("a", "10-K", 0), passages=2)
-    first, keys = store.known(), store.open_labels().tolist()
+    first, keys = store.known(), store.labels.open().tolist()
     put(store, facts("b", "10-K/A", 50, certified=True), passages=3)
-    every = [*store.open_labels().tolist()[::-1], *keys]
+    every = [*store.labels.open().tolist()[::-1], *keys]
     for known, named in ((None, every), (first, keys)):
         ids = [chunk.chunk_id for chunk in store.chunks(named)]
         for day in (-1, 10, 50, 60):
@@ -208,13 +208,13 @@ def test_labels_as_of_a_minute_are_those_of_each_passage_by_itself(store: Corpus
             assert [
                 (one.chunk_id, one.word, one.public_at, one.expires_at, one.subjects, one.metadata)
                 for one in alone
-            ] == store.labels_as_of(named, minute, known_at=known)
-    assert [] == store.labels_as_of([], START)
+            ] == store.labels.as_of(named, minute, known_at=known)
+    assert [] == store.labels.as_of([], START)
     for missing in (10**9, -1):
         with pytest.raises(InvalidArgument, match=str(missing)):
-            store.labels_as_of([keys[0], missing], START)
+            store.labels.as_of([keys[0], missing], START)
     with pytest.raises(InvalidArgument):
-        store.labels_as_of([max(every)], START, known_at=first)  # which did not know it yet
+        store.labels.as_of([max(every)], START, known_at=first)  # which did not know it yet
 
 
 def test_a_superseded_version_is_what_it_was_then_and_gone_now(store: CorpusStore) -> None:
@@ -272,7 +272,7 @@ def test_a_passage_keeps_its_own_window(store: CorpusStore) -> None:
     put_with_events(store, filing, chunks)
     put(store, facts("d", "25", 50))
     gone = START + 50 * DAY
-    labels = store.chunks(store.document_labels("a"))
+    labels = store.chunks(store.labels.of_document("a"))
     assert [
         (0, START, gone, False),
         (0, gone, START + 70 * DAY, True),
@@ -296,7 +296,7 @@ def test_a_history_out_of_order_is_refused(store: CorpusStore) -> None:
 
     with pytest.raises(InvalidArgument, match="order"):
         put_disordered()
-    assert store.content_hash("a") is None
+    assert store.documents.content_hash("a") is None
     assert store.known() == -1
 
 
@@ -306,7 +306,7 @@ def test_filings_without_settled_labels_are_not_stored(store: CorpusStore) -> No
         transaction.put(*one_passage())
     with pytest.raises(InvalidArgument, match="at least one"), store.writing() as transaction:
         transaction.relabel()
-    assert store.content_hash("a") is None
+    assert store.documents.content_hash("a") is None
     assert store.known() == -1
 
 

@@ -38,7 +38,7 @@ def test_what_one_writes_the_other_reads_next(two: tuple[PostgresStore, Postgres
         writer, reader = (one, other) if n % 2 else (other, one)
         (key,) = put(writer, a_filing(content_hash=f"{n}"), f"text {n}")
         assert reader.known() == writer.known()
-        assert reader.open_labels().tolist() == [key]
+        assert reader.labels.open().tolist() == [key]
         assert [chunk.text for chunk in reader.chunks([key])] == [f"text {n}"]
 
 
@@ -59,7 +59,7 @@ def test_many_writers_lose_nothing(two: tuple[PostgresStore, PostgresStore]) -> 
     for one in threads:
         one.join()
     assert two[0].counts().filings == 80
-    assert two[1].open_labels().tolist() == list(range(160))
+    assert two[1].labels.open().tolist() == list(range(160))
     assert two[0].epoch == 80
 
 
@@ -153,12 +153,12 @@ def test_a_lost_server_is_told_and_found_again(sharing: SharedServer, schema: st
         )
         assert sharing.alter(end)
         with pytest.raises(BackendUnavailable, match="cannot be reached"):
-            store.counts()
-        assert store.counts().filings == 1
+            store.documents.counts()
+        assert store.documents.counts().filings == 1
         assert sharing.alter(end)
         with pytest.raises(BackendUnavailable, match="cannot be reached"):
             put(store, a_filing("two"), "second")
         put(store, a_filing("two"), "second")
-        assert store.counts().filings == 2
+        assert store.documents.counts().filings == 2
     with pytest.raises(CaragError, match="is closed"):
-        store.counts()
+        store.documents.counts()

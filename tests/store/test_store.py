@@ -45,10 +45,10 @@ def test_a_filing_and_its_passages_come_back(store: CorpusStore) -> None:
         )
         for n, (c, key) in enumerate(zip(chunks, keys, strict=True))
     ]
-    assert StoredDocument(**asdict(quarantined), version=1) == store.document(number)
+    assert StoredDocument(**asdict(quarantined), version=1) == store.documents.document(number)
     assert expected == store.chunks(keys)
     assert expected[1] == store.chunk(f"{number}:00001")
-    assert quarantined.content_hash == store.content_hash(number)
+    assert quarantined.content_hash == store.documents.content_hash(number)
 
 
 @settings(max_examples=examples(30), deadline=None)
@@ -64,8 +64,8 @@ def test_any_text_survives(tmp_path_factory: pytest.TempPathFactory, texts: list
     with CorpusStore.open(tmp_path_factory.mktemp("any") / "corpus.db") as store:
         keys = put(store, a_filing(company=texts[0], facts={"texts": texts}), *texts)
         assert texts == [c.text for c in store.chunks(keys)]
-        assert texts[0] == store.document("0000000001-25-000001").company
-        assert {"texts": texts} == store.facts_of("0000000001-25-000001")
+        assert texts[0] == store.documents.document("0000000001-25-000001").company
+        assert {"texts": texts} == store.documents.facts_of("0000000001-25-000001")
 
 
 def test_passages_come_in_the_order_of_the_keys(store: CorpusStore) -> None:
@@ -88,13 +88,13 @@ def test_rows_come_back_whole(
             store.put(a_filing(f"filing {n}"), some_chunks(*"x" * size), part)
             done += size
         keys = sorted(data.draw(st.sets(st.integers(0, done - 1)) if done else st.just(set())))
-        labels, found = store.rows(keys)
-        assert keys == labels.keys.tolist() == store.labels(keys).keys.tolist()
+        labels, found = store.labels.rows(keys)
+        assert keys == labels.keys.tolist() == store.labels.of(keys).keys.tolist()
         if keys:
             np.testing.assert_array_equal(vectors[keys], found)
         for bad in ([done], [*keys, done], [1, 0][: done or 2]):
             with pytest.raises(InvalidArgument, match="labels"):
-                store.rows(bad)
+                store.labels.rows(bad)
 
 
 def test_labels_come_as_arrays(store: CorpusStore) -> None:
@@ -102,14 +102,14 @@ def test_labels_come_as_arrays(store: CorpusStore) -> None:
     chunks = [replace(some_chunks("a")[0], subjects=(7,), expires_at=5000), some_chunks("b")[0]]
     store.put(a_filing("one"), chunks, some_vectors(2))
     put(store, a_filing("two"), "c")
-    labels = store.labels(store.open_labels())
+    labels = store.labels.of(store.labels.open())
     assert ["int64", *["uint32"] * 4, "int64"] == [str(column.dtype) for column in labels]
     windows = [1000] * 3, [5000, NEVER, NEVER]
     assert [[0, 1, 2], [VERSION_WORD | 1] * 3, *windows, [7, 0, 0], [0, 1, 2]] == [
         column.tolist() for column in labels
     ]
-    assert [2] == store.open_labels(after=1).tolist() == store.document_labels("two").tolist()
-    assert [] == store.open_labels(after=2).tolist() == store.document_labels("three").tolist()
+    assert [2] == store.labels.open(after=1).tolist() == store.labels.of_document("two").tolist()
+    assert [] == store.labels.open(after=2).tolist() == store.labels.of_document("three").tolist()
 
 
 def test_snapshot_rows_are_sorted_by_chunk_id(store: CorpusStore) -> None:
@@ -117,10 +117,10 @@ def test_snapshot_rows_are_sorted_by_chunk_id(store: CorpusStore) -> None:
     put(store, a_filing("b"), "x")
     put(store, a_filing("a"), "y", "z")
     assert [store.chunk(i).chunk_id for i in ("a:00000", "a:00001", "b:00000")] == [
-        r[0] for r in store.snapshot_rows()
+        r[0] for r in store.labels.snapshot()
     ]
     assert [(c.text_sha256, c.word) for c in store.chunks([1, 2, 0])] == [
-        r[1:3] for r in store.snapshot_rows()
+        r[1:3] for r in store.labels.snapshot()
     ]
 
 
@@ -130,7 +130,7 @@ def test_counts_tell_quarantine_apart(store: CorpusStore) -> None:
     put(store, a_filing("two", quarantine=("NO_TIME", "no date")), "c")
     put(store, a_filing("three", quarantine=("NO_TIME", "no date")))
     put(store, a_filing("two"), "c")
-    counts = store.counts()
+    counts = store.documents.counts()
     assert (3, 3, {"NO_TIME": 1}) == (counts.filings, counts.chunks, counts.quarantined)
 
 
@@ -143,11 +143,14 @@ def test_a_changed_filing_supersedes_and_keeps_the_old_text(store: CorpusStore) 
     new = put(store, a_filing("one", company="New", content_hash="cd" * 32), "new text")
     assert ("old text", "new text") == (store.chunk("one:00000").text, store.chunk("one.v2:00000").text)
     assert (False, True) == tuple(ANYTHING.admits(c.word) for c in store.chunks([*old, *new]))
-    assert ("Old", "New") == (store.document("one", version=1).company, store.document("one").company)
-    assert "cd" * 32 == store.content_hash("one")
-    assert new == store.document_labels("one").tolist()
-    assert new == store.open_labels().tolist()
-    assert 1 == store.counts().filings
+    assert ("Old", "New") == (
+        store.documents.document("one", version=1).company,
+        store.documents.document("one").company,
+    )
+    assert "cd" * 32 == store.documents.content_hash("one")
+    assert new == store.labels.of_document("one").tolist()
+    assert new == store.labels.open().tolist()
+    assert 1 == store.documents.counts().filings
 
 
 @settings(max_examples=15, deadline=None)
@@ -267,14 +270,14 @@ def test_reading_what_is_not_there_is_refused(store: CorpusStore) -> None:
         lambda: store.chunk("one:00001"),
         lambda: store.chunks([0, 1]),
         lambda: store.chunks(["one:00000"]),  # type: ignore[list-item]
-        lambda: store.document("two"),
-        lambda: store.document("one", version=2),
+        lambda: store.documents.document("two"),
+        lambda: store.documents.document("one", version=2),
         lambda: store.chunk("one:00000", known_at=0),
-        lambda: store.rows([1]),
+        lambda: store.labels.rows([1]),
     ):
         with pytest.raises(InvalidArgument):
             read()
-    assert store.content_hash("two") is None
+    assert store.documents.content_hash("two") is None
 
 
 def test_many_content_hashes_are_those_of_each(store: CorpusStore) -> None:
@@ -282,8 +285,8 @@ def test_many_content_hashes_are_those_of_each(store: CorpusStore) -> None:
     for number, text in (("one", "a"), ("t\"w'o", "b"), ("one", "c")):
         filing = replace(a_filing(), document_id=number, content_hash=text * 64)
         store.put(filing, some_chunks(text), some_vectors(1))
-    assert store.content_hashes(["one", "t\"w'o", "three"]) == {"one": "c" * 64, "t\"w'o": "b" * 64}
-    assert store.content_hashes([]) == {}
+    assert store.documents.content_hashes(["one", "t\"w'o", "three"]) == {"one": "c" * 64, "t\"w'o": "b" * 64}
+    assert store.documents.content_hashes([]) == {}
 
 
 FILINGS = st.lists(
@@ -340,7 +343,7 @@ def test_a_filing_given_twice_in_one_call_is_refused(store: CorpusStore) -> None
     twice = [(a_filing("one"), some_chunks("a")), (a_filing("one"), some_chunks("b"))]
     with pytest.raises(InvalidArgument, match="once"), store.writing() as transaction:
         transaction.put(twice, some_vectors(2))
-    assert store.content_hash("one") is None
+    assert store.documents.content_hash("one") is None
 
 
 @pytest.mark.parametrize("dims", [(DIM, DIM + 1), (DIM + 1, DIM)])
@@ -353,4 +356,4 @@ def test_one_transaction_takes_vectors_of_one_length(store: CorpusStore, dims: t
 
     with pytest.raises(InvalidArgument, match="dimensions"):
         put_both()
-    assert store.content_hashes(["one", "two"]) == {}
+    assert store.documents.content_hashes(["one", "two"]) == {}

@@ -41,8 +41,8 @@ def test_a_store_opens_again(tmp_path: Path) -> None:
     store.close()
     for read in (
         lambda: store.epoch,
-        store.open_labels,
-        lambda: store.rows([0]),
+        store.labels.open,
+        lambda: store.labels.rows([0]),
         lambda: put(store, a_filing()),
     ):
         with pytest.raises(InvalidArgument, match="closed"):
@@ -180,7 +180,7 @@ def test_a_change_behind_our_back_is_noticed(store: CorpusStore, change: str) ->
     connection.commit()
     connection.close()
     with pytest.raises(CorruptFile):
-        _ = store.chunks([0]), store.document("one"), store.rows([0, 1])
+        _ = store.chunks([0]), store.documents.document("one"), store.labels.rows([0, 1])
 
 
 def test_a_damaged_page_is_reported(tmp_path: Path) -> None:
@@ -208,12 +208,12 @@ def test_two_writers_exclude_each_other(store: CorpusStore) -> None:
 def test_a_stream_is_not_disturbed_by_writes(store: CorpusStore) -> None:
     """A long read sees the store as it was when it began."""
     put(store, a_filing("one"), "a", "b", "c")
-    stream = store.snapshot_rows()
+    stream = store.labels.snapshot()
     first = next(stream)
     put(store, a_filing("one"), "d")
     assert ["one:00000", "one:00001", "one:00002"] == [first[0], *(row[0] for row in stream)]
-    assert ["one.v2:00000"] == [row[0] for row in store.snapshot_rows()]
-    assert 3 == len(list(store.snapshot_rows(known_at=store.known() - 1)))
+    assert ["one.v2:00000"] == [row[0] for row in store.labels.snapshot()]
+    assert 3 == len(list(store.labels.snapshot(known_at=store.known() - 1)))
 
 
 def test_threads_may_share_a_store(store: CorpusStore) -> None:
@@ -222,15 +222,15 @@ def test_threads_may_share_a_store(store: CorpusStore) -> None:
     def work(n: int) -> None:
         for m in range(10):
             put(store, a_filing(f"{n}-{m}"), "a", "b")
-            store.rows(store.open_labels())
+            store.labels.rows(store.labels.open())
 
     threads = [threading.Thread(target=work, args=(n,)) for n in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert (40, 80) == (store.counts().filings, store.counts().chunks)
-    assert list(range(80)) == store.open_labels().tolist()
+    assert (40, 80) == (store.documents.counts().filings, store.documents.counts().chunks)
+    assert list(range(80)) == store.labels.open().tolist()
 
 
 WRITER = """
@@ -259,7 +259,7 @@ def test_a_kill_loses_nothing_acknowledged(tmp_path: Path) -> None:
         acknowledged = max([acknowledged, *map(int, rest)])
         with CorpusStore.open(path, create=False) as store:
             assert store.epoch - 1 in (acknowledged, acknowledged + 1)
-            assert store.content_hash(f"f{(store.epoch - 1) % 50}") == str(store.epoch - 1)
-            assert store.epoch * 20 == len(store.rows(np.arange(store.epoch * 20))[1])
-            assert len(store.open_labels()) == store.counts().chunks
-            assert store.counts().chunks == 20 * min(store.epoch, 50)
+            assert store.documents.content_hash(f"f{(store.epoch - 1) % 50}") == str(store.epoch - 1)
+            assert store.epoch * 20 == len(store.labels.rows(np.arange(store.epoch * 20))[1])
+            assert len(store.labels.open()) == store.documents.counts().chunks
+            assert store.documents.counts().chunks == 20 * min(store.epoch, 50)

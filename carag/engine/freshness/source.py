@@ -41,7 +41,9 @@ class Source:
         """Return the ids that it gave and no longer gives, except those that an unreadable file may hold."""
         known = self.known()
         gone = {id_ for id_ in known if id_ not in still.places}
-        removed = {id_ for id_ in gone if (self._store.facts_of(id_) or {"removed": True})["removed"]}
+        removed = {
+            id_ for id_ in gone if (self._store.documents.facts_of(id_) or {"removed": True})["removed"]
+        }
         self._keep({id_: file for id_, file in known.items() if id_ not in removed})
         return sorted(id_ for id_ in gone - removed if not still.hides(known[id_]))
 

@@ -160,7 +160,7 @@ def upgrade(
             home, create=False, embedder=NO_EMBEDDER, clock=_now, backend=backend, progress=progress
         ) as collection:
             collection.check()
-            counts, table = collection.store.counts(), PublicNames.kept_in(collection.store)
+            counts, table = collection.store.documents.counts(), PublicNames.kept_in(collection.store)
             return Upgraded(
                 documents=counts.filings,
                 passages=counts.chunks,
@@ -176,8 +176,8 @@ def upgrade(
 
 
 def _read_before(store: CorpusStore) -> list[str]:
-    names = dict.fromkeys(row[1] for row in store.described())  # each version is a row
-    known = ((name, store.facts_of(name) or {}) for name in names)
+    names = dict.fromkeys(row[1] for row in store.documents.described())  # each version is a row
+    known = ((name, store.documents.facts_of(name) or {}) for name in names)
     return [name for name, facts in known if not facts.get("removed") and may_read_otherwise(facts)]
 
 

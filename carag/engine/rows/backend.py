@@ -61,7 +61,7 @@ class KeptBackend:
         self._store = store
         self._notes = notes
         self.added = 0
-        self.index = Checked(backend, store, dim)
+        self.index = Checked(backend, store.labels, dim)
         self._is_unsure = False
         self.known_at = self._noted(_KNOWN)
         if self.index.state().epoch < self._noted(_EPOCH):
@@ -71,11 +71,11 @@ class KeptBackend:
 
     def prepare(self, progress: Callable[[str, int, int, str], None], known: int = EVER) -> Change:
         """Add the new labels, closed."""
-        opened = self._store.open_labels(after=self._store.labels_by(self.known_at) - 1, known_at=known)
+        opened = self._store.labels.open(after=self._store.labels.count_by(self.known_at) - 1, known_at=known)
         new = opened[~self._are_here(opened)]
         for start in range(0, len(new), _BATCH):
             some = new[start : start + _BATCH]
-            labels, vectors = self._store.rows(some)
+            labels, vectors = self._store.labels.rows(some)
             rows = rows_of(
                 vectors,
                 np.full(len(some), _CLOSED, np.uint32),
@@ -88,8 +88,8 @@ class KeptBackend:
             self.added += len(some)
             done = start + len(some)
             progress("index", done, len(new), f"{done} of {len(new)} rows")
-        closed = self._store.closed_labels(after=self.known_at, until=known)
-        return Change(opened, self._store.labels(opened).words, closed[self._are_here(closed)])
+        closed = self._store.labels.closed(after=self.known_at, until=known)
+        return Change(opened, self._store.labels.of(opened).words, closed[self._are_here(closed)])
 
     def switch(self, change: Change, known: int) -> None:
         """Open and close rows in one batch. If it fails, nothing is searched until it has been done again."""
@@ -107,7 +107,7 @@ class KeptBackend:
         swept = self._noted(_SWEPT)
         if swept == self.known_at:
             return
-        closed = self._store.closed_labels(after=swept)
+        closed = self._store.labels.closed(after=swept)
         gone = closed[self._are_here(closed)]
         if gone.size:
             self.index.delete(gone.tolist(), batch=self._name(f"sweep to {self.known_at}", gone))

@@ -71,10 +71,10 @@ class KeptFile:
 
     def prepare(self, progress: Callable[[str, int, int, str], None], known: int = EVER) -> Change:
         """Add labels in the order of their keys, so that the same store gives the same graph."""
-        opened = self._store.open_labels(after=self._store.labels_by(self.known_at) - 1, known_at=known)
+        opened = self._store.labels.open(after=self._store.labels.count_by(self.known_at) - 1, known_at=known)
         is_here = np.isin(opened, self.index.keys(), assume_unique=True)
         words = np.empty(len(opened), np.uint32)
-        words[is_here] = self._store.labels(opened[is_here]).words
+        words[is_here] = self._store.labels.of(opened[is_here]).words
         new = np.flatnonzero(~is_here)
         for start in range(0, len(new), _INDEX_BATCH):
             some = new[start : start + _INDEX_BATCH]
@@ -85,7 +85,7 @@ class KeptFile:
             progress("index", done, len(new), f"{done} of {len(new)} rows")
             if done % _SAVE_ROWS < _INDEX_BATCH and done >= _SAVE_ROWS:
                 self._save()
-        closed = self._store.closed_labels(after=self.known_at, until=known).tolist()
+        closed = self._store.labels.closed(after=self.known_at, until=known).tolist()
         return Change(opened, words, np.array([key for key in closed if key in self.index], np.int64))
 
     def switch(self, change: Change, known: int) -> None:

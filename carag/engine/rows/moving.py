@@ -59,7 +59,7 @@ def copy_backend(
             if restart:
                 (home / _COPY_FILE).unlink(missing_ok=True)
             with closing(NativeBackend(dim, path=home / _COPY_FILE)) as file:
-                return copy_rows(here, file, store.open_labels(), restart=restart, progress=progress)
+                return copy_rows(here, file, store.labels.open(), restart=restart, progress=progress)
         _check_other(store, place)
         state = place.state()
         check_promises(state.backend, place.capabilities)
@@ -68,7 +68,7 @@ def copy_backend(
             store.meta_update({COPY: _name(place), **noted(COPY, store.known(), state.epoch + 1)})
         elif store.meta_get(COPY) == _name(place):
             _follow(KeptBackend(store, place, dim, notes=COPY), store.known())
-        copied = copy_rows(here, place, store.open_labels(), restart=restart, progress=progress)
+        copied = copy_rows(here, place, store.labels.open(), restart=restart, progress=progress)
         store.meta_update({COPY: _name(place), **noted(COPY, store.known(), copied.state.epoch)})
         return copied
 
@@ -91,11 +91,11 @@ def compare_backend(
         _lent(target) as given,
         _copy_of(store, home, given) as copy,
     ):
-        keys = store.open_labels()
+        keys = store.labels.open()
         root = same_root(rows_at(here, keys), rows_at(copy, keys), keys, progress)
         places = np.unique(np.linspace(0, len(keys) - 1, min(searches, len(keys))).astype(np.int64))
-        labels, vectors = store.rows(keys[places])
-        both = [Checked(one, store, dim) for one in (here, copy)]
+        labels, vectors = store.labels.rows(keys[places])
+        both = [Checked(one, store.labels, dim) for one in (here, copy)]
         differ = 0
         for number, (vector, word) in enumerate(zip(vectors, labels.words.tolist(), strict=True)):
             lowest = word & POLICY_BITS & -word if number % 2 else 0
@@ -160,7 +160,7 @@ def switch_backend(home: Path, target: str | VectorBackend, *, progress: Moved |
         _lent(target) as given,
         _copy_of(store, home, given) as place,
     ):
-        keys = store.open_labels()
+        keys = store.labels.open()
         root = same_root(lambda some: _rows_of(store, some), rows_at(place, keys), keys, progress)
         state = place.state()
         log.append(
@@ -218,7 +218,7 @@ def _copy_of(
 
 
 def _rows_of(store: CorpusStore, keys: Sequence[int]) -> Rows:
-    labels, vectors = store.rows(np.asarray(keys, np.int64))
+    labels, vectors = store.labels.rows(np.asarray(keys, np.int64))
     return rows_of(
         vectors,
         labels.words,

@@ -71,7 +71,7 @@ class GroundTruth:
         self._citation = self.profile.vocabulary.citation
         self._admissible: dict[object, NDArray[np.bool_] | None] = {}
         self._with: dict[str, tuple[int, ...]] = {}
-        keys = store.open_labels()
+        keys = store.labels.open()
         by_id: dict[str, int] = {}
         chunks: list[_Chunk] = []
         vectors: list[NDArray[np.float32]] = []
@@ -80,7 +80,7 @@ class GroundTruth:
         self._first: list[ReferenceLabel] = []
         for start in range(0, len(keys), _BATCH):
             batch = keys[start : start + _BATCH]
-            _, of_batch = store.rows(batch)
+            _, of_batch = store.labels.rows(batch)
             for key, vector, one in zip(batch.tolist(), of_batch, store.chunks(batch), strict=True):
                 subjects = frozenset(one.subjects)
                 names = self._table.names(one.word)
@@ -89,7 +89,7 @@ class GroundTruth:
                 labels.setdefault(label, []).append(row)
                 name = one.document_id, one.version
                 if name not in filings:
-                    filings[name] = store.document(one.document_id, version=one.version)
+                    filings[name] = store.documents.document(one.document_id, version=one.version)
                 chunk = _Chunk(
                     *(one.chunk_id, key, one.text, one.word, one.document, one.start, one.end),
                     *(filings[name], one.filing),

@@ -71,7 +71,7 @@ def without_inadmissible(
     :func:`~carag.evaluation.cases.reference_policy.reference_session` returns it, ``now`` is in minutes since 1970.
     """
     table = ReferencePolicy()
-    keys = corpus.open_labels()
+    keys = corpus.labels.open()
     verdicts: dict[ReferenceLabel, bool] = {}
     gone: list[int] = []
     for key, one in zip(keys.tolist(), corpus.chunks(keys), strict=True):

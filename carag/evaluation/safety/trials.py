@@ -37,8 +37,8 @@ def run_trials(
 ) -> Trials:
     """Draw queries and policies, search by ``plan`` (``auto`` or ``certified``), and count violations."""
     rng = np.random.default_rng(seed)
-    keys = store.open_labels()
-    labels = store.labels(keys)
+    keys = store.labels.open()
+    labels = store.labels.of(keys)
     words = np.unique(labels.words)
     done = violating = chunks = 0
     while done < count:
@@ -75,8 +75,8 @@ def run_fused_trials(
     meant something else.
     """
     rng = np.random.default_rng(seed)
-    keys = store.open_labels()
-    labels = store.labels(keys)
+    keys = store.labels.open()
+    labels = store.labels.of(keys)
     words = np.unique(labels.words)
     ranker = ranker_by_name(FUSED, catalogue)
     violating = chunks = 0

@@ -52,7 +52,7 @@ def opened(home: Path, embedder: Any = None, **settings: Any) -> Engine:
 def held(engine: Engine) -> dict[str, list[str]]:
     """The texts of the open passages, by document."""
     store = engine._collection.store
-    labels = store.open_labels().tolist()
+    labels = store.labels.open().tolist()
     found: dict[str, list[str]] = {}
     for one in store.chunks(labels):
         found.setdefault(one.document_id, []).append(one.text)

@@ -96,7 +96,7 @@ def left_by(engine: Engine) -> Any:
     vectors = [
         *store._snapshot("SELECT sha256, vector FROM embedded JOIN vectors USING (key) ORDER BY sha256")
     ]
-    return store.counts(), [*store.snapshot_rows()], held(engine), vectors
+    return store.documents.counts(), [*store.labels.snapshot()], held(engine), vectors
 
 
 def child(begun: Path, store: Path, where: str, times: int) -> Child:

@@ -136,8 +136,8 @@ def test_the_vector_taken_is_that_of_the_text(engine: Engine, folder: Path) -> N
     (folder / "c1.md").rename(folder / "d1.md")
     engine.sync(folder, remove_vanished=True)
     store = engine._collection.store
-    keys = store.open_labels()
-    labels, vectors = store.rows(keys)
+    keys = store.labels.open()
+    labels, vectors = store.labels.rows(keys)
     for key, vector in zip(labels.keys.tolist(), vectors, strict=True):
         (one,) = store.chunks([key])
         wanted = engine._collection.embedder.embed_documents([f"{one.stated['title']}\n{one.text}"])[0]
@@ -197,7 +197,7 @@ def test_at_every_instant_there_is_one_version(engine: Engine, folder: Path) -> 
     assert len(instants) == 4
     for at in instants:
         versions: dict[str, set[int]] = {}
-        for one in store.chunks(store.open_labels(known_at=at), known_at=at):
+        for one in store.chunks(store.labels.open(known_at=at), known_at=at):
             versions.setdefault(one.document_id, set()).add(one.version)
         assert all(len(of_one) == 1 for of_one in versions.values())
         assert len(versions) == 4

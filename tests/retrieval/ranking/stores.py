@@ -194,8 +194,8 @@ class Expected(NamedTuple):
 def expected_of(collection: Collection, asked: Asked, known_at: int) -> Expected:
     """Score every label that was open at an instant and is admissible, and sort: no index, no pruning, no searches."""
     store, catalogue = collection.store, collection.catalogue
-    keys = store.open_labels(known_at=known_at)
-    labels, vectors = store.rows(keys)
+    keys = store.labels.open(known_at=known_at)
+    labels, vectors = store.labels.rows(keys)
     query = collection.embedder.embed_query(asked.question)
     rows = [
         (chunk, float(cosine))

@@ -103,7 +103,7 @@ def hidden_by_two_searches(
     shown = {one.chunk_id for one in found.passages}
     return [
         (one.chunk_id, why)
-        for one in store.labels_as_of(keys, asked.decision.as_of, known_at=known_at)
+        for one in store.labels.as_of(keys, asked.decision.as_of, known_at=known_at)
         if one.chunk_id not in shown
         and asked.where.admits(one.metadata)
         and (why := asked.decision.reasons_for(one))

@@ -155,6 +155,10 @@ class Rows:
     rows: list[tuple[Any, ...]]
     notes: dict[str, str] = field(default_factory=dict)
 
+    @property
+    def documents(self) -> Rows:
+        return self
+
     def described(self, *, after: int = 0) -> Iterator[tuple[Any, ...]]:
         return (row for row in self.rows if row[0] > after)
 

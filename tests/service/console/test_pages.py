@@ -207,10 +207,10 @@ def test_the_drawn_path_leads_to_the_root_of_every_tree(tmp_path: Path) -> None:
 def test_a_history_is_drawn_without_overlap_or_gap(engine: Engine) -> None:
     """For every passage of the store no two labels overlap, and all are within the picture."""
     store, changed = engine._collection.store, 0
-    for chunk_id in dict.fromkeys(row[0] for row in store.snapshot_rows()):
+    for chunk_id in dict.fromkeys(row[0] for row in store.labels.snapshot()):
         labels = [
             {**one._asdict(), "valid_to": None if one.valid_to == 2**32 - 1 else one.valid_to}
-            for one in store.history(chunk_id)
+            for one in store.labels.history(chunk_id)
         ]
         drawn = history_drawing(labels)
         changed += len(labels) > 1

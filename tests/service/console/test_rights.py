@@ -296,7 +296,7 @@ def test_no_page_of_any_cell_shows_a_line_that_is_hidden_from_it(
 ) -> None:
     """On all pages, also with questions about hidden passages; lines that an admissible passage has do not count."""
     store = engine._collection.store
-    chunks = [store.chunk(row[0]) for row in store.snapshot_rows()]
+    chunks = [store.chunk(row[0]) for row in store.labels.snapshot()]
     asked_of = (small_corpus.parent / "questions.jsonl").read_text("utf-8").splitlines()
     questions = [json.loads(line)["question"] for line in asked_of]
     looked_for = 0

@@ -1,0 +1,76 @@
+"""Read what a store holds of each document: its facts, the hash of its content, how many there are."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from carag.errors import InvalidArgument
+from carag.limits import quoted
+from carag.store import _rows as rows
+from carag.store._label_history import linked_facts
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
+    from typing import Any
+
+    from carag.store.values import Counts, Reading, Snapshot, StoredDocument
+
+__all__ = ["StoredDocuments"]
+
+
+class StoredDocuments:
+    """The documents of a :class:`~carag.store.store.CorpusStore`, by id."""
+
+    def __init__(self, path: Path, reading: Reading, snapshot: Snapshot) -> None:
+        self._path = path
+        self._reading = reading
+        self._snapshot = snapshot
+
+    def document(self, document_id: str, *, version: int | None = None) -> StoredDocument:
+        """Return a document's current version, or the given one; InvalidArgument if it is unknown."""
+        wanted = "superseded_by_version IS NULL" if version is None else "version = :version"
+        query = f"{rows.SELECT_DOCUMENT} WHERE accession_number = :id AND {wanted}"
+        with self._reading() as sql:
+            row = sql.execute(query, {"id": document_id, "version": version}).fetchone()
+        if row is None:
+            which = "" if version is None else f" in version {version}"
+            raise InvalidArgument(
+                f"there is no document {quoted(document_id)}{which} in {self._path}; check its id"
+            )
+        return rows.stored_document(row, self._path)
+
+    def described(self, *, after: int = 0) -> Iterator[tuple[Any, ...]]:
+        """Stream the columns of ``SELECT_DESCRIBED`` of every document with text and a row number above ``after``."""
+        return self._snapshot(rows.SELECT_DESCRIBED, (after,))
+
+    def content_hash(self, document_id: str) -> str | None:
+        """Return the content hash of a document's current version, or None if it is not stored."""
+        return self.content_hashes([document_id]).get(document_id)
+
+    def content_hashes(self, ids: Iterable[str]) -> dict[str, str]:
+        """Return the content hashes of those of these documents that are stored, by id."""
+        query = (
+            "SELECT accession_number, content_hash FROM current_filings "
+            "WHERE accession_number IN (SELECT CAST(value AS TEXT) FROM json_each(?))"
+        )
+        with self._reading() as sql:
+            return dict(sql.execute(query, (json.dumps(list(ids)),)).fetchall())
+
+    def facts_of(self, document_id: str) -> dict[str, Any] | None:
+        """Return the facts of a document's current version, or None if it is not stored."""
+        query = "SELECT facts FROM current_filings WHERE accession_number = ?"
+        with self._reading() as sql:
+            row = sql.execute(query, (document_id,)).fetchone()
+        return None if row is None else dict(json.loads(row[0]))
+
+    def linked_facts(self, document_id: str) -> list[dict[str, Any]]:
+        """Return the facts of a document and of all that share a CIK, a name or an act with it."""
+        with self._reading() as sql:
+            return linked_facts(sql, document_id)
+
+    def counts(self) -> Counts:
+        """Count documents, passages, and quarantined documents by reason."""
+        with self._reading() as sql:
+            return rows.counts(sql)

@@ -1,0 +1,155 @@
+"""Read the labels of a store: which are open at an instant, what they say, and the rows that an index makes of them."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from carag.errors import CorruptFile, InvalidArgument
+from carag.store import _by_label as by_label
+from carag.store import _rows as rows
+from carag.store._label_history import CLOSED_BETWEEN, OPENED_BETWEEN, history
+from carag.store.values import EVER, Labels, StoredLabel
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+    from pathlib import Path
+    from typing import Any
+
+    from numpy.typing import ArrayLike, NDArray
+
+    from carag.store.values import PastLabel, Reading, Snapshot
+
+__all__ = ["StoredLabels"]
+
+
+class StoredLabels:
+    """The labels of a :class:`~carag.store.store.CorpusStore`, by key."""
+
+    def __init__(self, path: Path, reading: Reading, snapshot: Snapshot) -> None:
+        self._path = path
+        self._reading = reading
+        self._snapshot = snapshot
+
+    def open(self, *, after: int = -1, known_at: int | None = None) -> NDArray[np.int64]:
+        """Return the keys, ascending, of the labels after a key that are open, or were at an instant."""
+        query = f"SELECT label FROM labels WHERE label > :after AND {rows.open_at(known_at)}"  # noqa: S608
+        return self._keys(query, {"after": after, "u": known_at})
+
+    def count_by(self, known_at: int) -> int:
+        """Return the number of labels opened by an instant; their keys are those below it, without a gap."""
+        query = "SELECT CAST(coalesce(sum(opened), 0) AS BIGINT) FROM changes WHERE known_at <= ?"
+        with self._reading() as sql:
+            return int(sql.execute(query, (known_at,)).fetchone()[0])
+
+    def closed(self, *, after: int, until: int = EVER) -> NDArray[np.int64]:
+        """Return the keys, ascending, of the labels closed after one instant and by another, in microseconds."""
+        return self._keys("SELECT label FROM labels WHERE known_to > ? AND known_to <= ?", (after, until))
+
+    def of_document(self, document_id: str, *, known_at: int | None = None) -> NDArray[np.int64]:
+        """Return the keys of one document's labels that are open, or were at an instant; empty if it is not stored."""
+        query = (
+            "SELECT label FROM labels JOIN chunks USING (key) JOIN filings USING (filing) "  # noqa: S608 - constants
+            f"WHERE accession_number = :id AND {rows.open_at(known_at)}"
+        )
+        return self._keys(query, {"id": document_id, "u": known_at})
+
+    def of_passages(self, passages: Sequence[int], *, known_at: int) -> list[tuple[int, StoredLabel]]:
+        """Return the labels, with their keys, that were open at an instant on passages given by number."""
+        with self._reading() as sql:
+            return rows.open_labels(sql, passages, self._path, known_at=known_at)
+
+    def of(self, keys: ArrayLike) -> Labels:
+        """Return labels by their keys; InvalidArgument if a key is unknown, or the keys do not ascend."""
+        return self._rows(keys, "", "labels")[0]
+
+    def rows(self, keys: ArrayLike) -> tuple[Labels, NDArray[np.float32]]:
+        """Return labels by their keys, and the vectors ``(n, dim)`` of their passages.
+
+        Raises as :meth:`of` does, and CorruptFile if the vectors differ in length.
+        """
+        labels, blobs = self._rows(keys, ", vector", "labels JOIN vectors USING (key)")
+        sizes = {len(blob) for blob in blobs}
+        if len(sizes) > 1 or (size := sizes.pop() if sizes else 0) % 4:
+            raise CorruptFile(
+                f"{self._path}: vectors from label {labels.keys[0]} on differ in length; restore a backup, or "
+                "ingest into a new store"
+            )
+        vectors = np.frombuffer(b"".join(blobs), "<f4").reshape(-1, max(size // 4, 1)).astype(np.float32)
+        return labels, vectors
+
+    def as_of(self, keys: Sequence[int], as_of: int, *, known_at: int | None = None) -> list[StoredLabel]:
+        """Return, for each of some labels, that of its passage which ``CorpusStore.chunk`` finds, in the order of keys.
+
+        Raises InvalidArgument if a key is unknown, CorruptFile if a label was altered in the file.
+        """
+        with self._reading() as sql:
+            held = by_label.labels_as_of(sql, keys, as_of, self._path, known_at=known_at)
+        return [held[key] for key in keys]
+
+    def at_or_after(
+        self, chunk_id: str, *, as_of: int | None = None, known_at: int | None = None
+    ) -> StoredLabel | None:
+        """Return the label that ``CorpusStore.chunk`` finds, or that of the next passage by id if there is none.
+
+        One row is read in either case, so the time taken does not reveal whether the passage exists. None if the
+        passage found was not known at ``known_at``, or the store is empty.
+        """
+        until = EVER if known_at is None else known_at
+        with self._reading() as sql:
+            found = sql.execute(rows.SELECT_LABEL_AT_OR_AFTER, (until, chunk_id)).fetchall()
+        held = rows.holding(found, as_of, until) if found else None
+        return None if held is None else rows.stored_label(held, self._path, known_at=known_at)
+
+    def history(self, chunk_id: str) -> list[PastLabel]:
+        """Return every label that a passage ever had, by when it was known, then by when it holds; empty if unknown."""
+        with self._reading() as sql:
+            return history(sql, chunk_id)
+
+    def words_of(self, keys: Iterable[int]) -> dict[int, int]:
+        """Return the words of labels by key, closed ones with the tombstone; unknown keys are left out."""
+        query = "SELECT label, word, known_to FROM labels WHERE label IN (SELECT value FROM json_each(?))"
+        with self._reading() as sql:
+            found = sql.execute(query, (json.dumps([*keys]),)).fetchall()
+        return {label: rows.word_of(word, known_to, None) for label, word, known_to in found}
+
+    def snapshot(self, *, known_at: int | None = None) -> Iterator[tuple[str, bytes, int, int, int]]:
+        """Stream ``(chunk id, SHA-256 of the text, word, valid from, valid to)`` of all open labels, in this order.
+
+        Given ``known_at``, of those that were open at that microsecond.
+        """
+        return self._snapshot(
+            "SELECT chunk_id, text_sha256, labels.word, valid_from, valid_to "  # noqa: S608 - constants
+            f"FROM chunks JOIN labels USING (key) WHERE {rows.open_at(known_at)} ORDER BY chunk_id, valid_from",
+            {"u": known_at},
+        )
+
+    def changes(self, since: int, until: int) -> Iterator[tuple[int, str, bytes, int, int, int]]:
+        """Stream the labels closed, then those opened, after one instant and by another, both in microseconds.
+
+        ``(1 if opened and still open, 0 if closed, chunk id, SHA-256 of the text, word, valid from, valid to)``; labels
+        that were opened and closed again in between are left out.
+        """
+        for query in (CLOSED_BETWEEN, OPENED_BETWEEN):
+            yield from self._snapshot(query, {"a": since, "b": until})
+
+    def _keys(self, query: str, given: Any) -> NDArray[np.int64]:
+        with self._reading() as sql:
+            return np.array([label for (label,) in sql.execute(f"{query} ORDER BY label", given)], np.int64)
+
+    def _rows(self, keys: ArrayLike, more: str, source: str) -> tuple[Labels, list[bytes]]:
+        wanted = np.asarray(keys, np.int64).ravel()
+        with self._reading() as sql:
+            found = sql.execute(
+                f"SELECT label, word, valid_from, valid_to, entity, key{more} FROM {source} "  # noqa: S608 - constants
+                "WHERE label IN (SELECT value FROM json_each(?)) ORDER BY label",
+                (json.dumps(wanted.tolist()),),
+            ).fetchall()
+        table = np.array([row[:6] for row in found], np.int64).reshape(-1, 6)
+        if not np.array_equal(table[:, 0], wanted):
+            raise InvalidArgument(f"labels are missing in {self._path}, or out of order; restore a backup")
+        word, since, until, entity = (table[:, column].astype(np.uint32) for column in range(1, 5))
+        labels = Labels(wanted, word, since, until, entity, table[:, 5])
+        return labels, [row[6] for row in found if len(row) > 6]
