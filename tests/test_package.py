@@ -295,6 +295,28 @@ def test_a_clone_named_carag_does_not_hide_the_package(tmp_path: Path) -> None:
     assert "" == done.stderr
 
 
+def test_the_engine_loads_no_more_than_it_needs() -> None:
+    """Nor any backend, model, reader of files or profile with code, before one is named; help loads no engine."""
+    counted = "import sys, {}; print(*(one for one in sys.modules if one.startswith('carag')))"
+
+    def modules_after(statement: str) -> set[str]:
+        program = [sys.executable, "-c", counted.format(statement)]
+        return {*subprocess.run(program, capture_output=True, text=True, check=True).stdout.split()}
+
+    found = modules_after("carag; carag.Engine")
+    assert 100 < len(found) <= MAX_LOADED
+    named_only = (
+        "backends.postgres",
+        "profiles",
+        "generation.figures",
+        "readers.pdf",
+        "retrieval.minilm",
+        "service",
+    )
+    assert set() == {one for one in found for start in named_only if one.startswith(f"carag.{start}")}
+    assert set() == {one for one in modules_after("carag.cli.app") if one.startswith("carag.engine")}
+
+
 def test_versions_agree() -> None:
     """One version, in pyproject.toml and in the package."""
     assert PYPROJECT["project"]["version"] == carag.__version__
@@ -322,7 +344,10 @@ def test_functions_fit_on_a_screen() -> None:
 def test_classes_offer_little_enough_to_learn() -> None:
     """At most 20 public methods and properties."""
     found = {
-        node.name: sum(isinstance(one, ast.FunctionDef) and one.name[0] != "_" for one in node.body)
+        node.name: sum(
+            isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef) and one.name[0] != "_"
+            for one in node.body
+        )
         for path in modules()
         for node in ast.walk(tree(path))
         if isinstance(node, ast.ClassDef)

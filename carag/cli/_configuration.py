@@ -207,7 +207,7 @@ class Configuration:
 
         A name of CARAG's own without arguments is returned as it is. Raises as :func:`carag.engine.made_by_name` does.
         """
-        from carag.engine.named import is_factory, made_by_name
+        from carag.engine.factories import is_factory, made_by_name
 
         stated: _Model | None = None if self._said is None else getattr(self._said, what)
         if self._said is None or stated is None or stated.name != name:

@@ -229,8 +229,8 @@ def ingest(
     [dim]carag ingest data/corpus --store store[/dim]
     """
     from carag.engine import Engine
-    from carag.engine.named import imported
-    from carag.engine.opening.store import undone_if_empty
+    from carag.engine.directory import undone_if_empty
+    from carag.engine.factories import imported
 
     settings = model_settings(context, store, embedder=embedder) | store_settings(retain, not_before, backend)
     with (
@@ -318,9 +318,9 @@ def sync(
     [dim]carag sync circulars --store store --nightly --at 02:00 --time-zone Asia/Kolkata[/dim]
     """
     from carag.engine import Engine
+    from carag.engine.factories import imported
     from carag.engine.freshness import Nightly
     from carag.engine.kept_profile import profile_of
-    from carag.engine.named import imported
 
     settings = model_settings(context, store, embedder=embedder) | store_settings(retain, not_before, backend)
     own = None if reader is None else imported("reader", reader, not_in=store)

@@ -190,7 +190,7 @@ def _embedder(context: typer.Context, name: str, corpus: Path) -> Any:
 def _reranker(
     context: typer.Context, name: str | None, label: str | None, embedder: Any, variant: Variant, corpus: Path
 ) -> Any:
-    from carag.engine.named import imported, is_factory
+    from carag.engine.factories import imported, is_factory
     from carag.evaluation.regulatory import CosineReranker, ModelJudge, NliJudge, StanceHead, Variant
     from carag.retrieval import reranker_by_name
 

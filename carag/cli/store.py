@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress
 
     from carag.engine import IngestReport
-    from carag.engine.opening.store import Upgraded
+    from carag.engine.directory import Upgraded
     from carag.engine.rows.moving import Copied
 
 __all__ = ["backend", "backup", "documents", "restore", "share", "upgrade"]
@@ -85,7 +85,7 @@ def upgrade(
 
     [dim]carag upgrade --store store --names company_tickers.json[/dim]
     """
-    from carag.engine.opening.store import upgrade as brought_up
+    from carag.engine.directory import upgrade as brought_up
     from carag.retrieval.public_names import MAX_BYTES
 
     table = None if names is None else (read_bytes(names, most=MAX_BYTES + 1), names.name)
@@ -393,7 +393,7 @@ def graph(
 
     [dim]carag backend graph --backend postgresql://carag_owner@HOST/DATABASE --memory-mb 4000[/dim]
     """
-    from carag.engine.rows.graph import build_graph
+    from carag.engine.rows.backend import build_graph
 
     built = build_graph(url, memory_mb=memory_mb)
     if as_json:

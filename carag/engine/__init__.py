@@ -8,8 +8,8 @@ from carag.lazy import lazily
 
 if TYPE_CHECKING:
     from carag.engine.engine import Engine as Engine
+    from carag.engine.factories import made_by_name as made_by_name
     from carag.engine.kept_embedder import NO_EMBEDDER as NO_EMBEDDER
-    from carag.engine.named import made_by_name as made_by_name
     from carag.engine.results import AddReport as AddReport
     from carag.engine.results import Answer as Answer
     from carag.engine.results import Explanation as Explanation
@@ -23,7 +23,7 @@ else:
         {
             "engine": "Engine",
             "kept_embedder": "NO_EMBEDDER",
-            "named": "made_by_name",
+            "factories": "made_by_name",
             "results": "AddReport Answer Explanation GateReport IngestReport Retrieval SyncReport",
         },
     )

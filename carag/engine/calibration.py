@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from carag.engine.collection import Collection
     from carag.engine.configuration import ConfigurationLog
     from carag.engine.evaluations import Evaluations
-    from carag.engine.opening.lifetime import Lifetime
+    from carag.engine.lifetime import Lifetime
     from carag.engine.requests import Requests
     from carag.engine.results import Answer, GateReport, Retrieval
     from carag.policy import Decision, Session

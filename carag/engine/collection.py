@@ -11,10 +11,8 @@ import numpy as np
 
 from carag.engine.kept_embedder import NO_EMBEDDER, KeptEmbedder
 from carag.engine.kept_profile import is_same, kept_profile, settle_profile
-from carag.engine.locks import ReadWriteLock
-from carag.engine.rows.backend import KeptBackend
+from carag.engine.rows.backend import KeptBackend, follow_anew, settled_backend
 from carag.engine.rows.file import KeptFile
-from carag.engine.rows.settled import follow_anew, settled_backend
 from carag.engine.sharing.corpus import open_corpus
 from carag.engine.state import StoreState
 from carag.errors import CorruptFile, InvalidArgument
@@ -37,13 +35,18 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from carag.backends import VectorBackend
-    from carag.engine.rows.kept import KeptRows
+    from carag.engine.rows.protocol import KeptRows
     from carag.index import TextIndex
     from carag.policy import Profile
     from carag.retrieval import Embedder
     from carag.store.store import CorpusStore
 
-__all__ = ["Collection", "Progress", "no_progress"]
+__all__ = [
+    "Collection",
+    "Progress",
+    "ReadWriteLock",
+    "no_progress",
+]
 
 _SUFFIXES: Final = {"index": ".carag", "words": ".words", "state": ".state"}
 _READER_NOTE: Final = "reader"
@@ -288,3 +291,44 @@ class Collection:
         with self._lock.writing():
             self._rows.switch(rows, known)
             self._words.switch(words, known)
+
+
+class ReadWriteLock:
+    """A lock that readers share and a writer holds alone. New readers wait if a writer is waiting."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._readers = 0
+        self._waiting_writers = 0
+        self._is_written = False
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Exclude writers; other readers may enter."""
+        with self._changed:
+            self._changed.wait_for(lambda: not (self._is_written or self._waiting_writers))
+            self._readers += 1
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._readers -= 1
+                self._changed.notify_all()
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """Exclude readers and other writers."""
+        with self._changed:
+            self._waiting_writers += 1
+            try:
+                self._changed.wait_for(lambda: not (self._is_written or self._readers))
+                self._is_written = True
+            finally:
+                self._waiting_writers -= 1
+                self._changed.notify_all()
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._is_written = False
+                self._changed.notify_all()

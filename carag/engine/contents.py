@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from carag.engine.collection import no_progress
-from carag.engine.documents import add, remove, without_lost
 from carag.engine.freshness import Source, read_still
 from carag.engine.results import AddReport, LabelHistory, SyncReport
-from carag.engine.writer import Kind, never, write
+from carag.engine.writer import Kind, add, never, remove, without_lost, write
 from carag.errors import InvalidArgument
 from carag.labelling.acts import document_histories
 from carag.labelling.document import Document
@@ -25,8 +24,8 @@ if TYPE_CHECKING:
     from carag.engine.collection import Collection, Progress
     from carag.engine.configuration import ConfigurationLog
     from carag.engine.folder import PlacedReader
-    from carag.engine.opening.in_force import InForce
-    from carag.engine.opening.lifetime import Lifetime
+    from carag.engine.in_force.standing import InForce
+    from carag.engine.lifetime import Lifetime
     from carag.engine.recorder import Recorder
     from carag.engine.results import IngestReport
     from carag.profiles.edgar.documents import Selection

@@ -19,11 +19,10 @@ from carag.engine.collection import no_progress
 from carag.engine.configuration import ConfigurationLog
 from carag.engine.contents import Contents
 from carag.engine.denials import Denials
+from carag.engine.directory import opened
 from carag.engine.evaluations import Evaluations
-from carag.engine.opening.ending import Ending, close_dropped
-from carag.engine.opening.in_force import InForce
-from carag.engine.opening.lifetime import Lifetime
-from carag.engine.opening.store import opened
+from carag.engine.in_force.standing import InForce
+from carag.engine.lifetime import Ending, Lifetime, close_dropped
 from carag.engine.recorder import Recorder
 from carag.engine.requests import DEFAULT_K, Requests
 from carag.engine.writer import never

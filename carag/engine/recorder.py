@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
     from carag.audit import AuditLog, Receipt, RecordKind, StateProof
     from carag.engine.collection import Collection
-    from carag.engine.rules import Rules
+    from carag.engine.in_force.rules import Rules
     from carag.engine.state import StoreState
     from carag.generation import Citation
     from carag.policy import AskedDay, Decision, Explained, Policy, Session, Where

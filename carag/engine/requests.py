@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from carag.audit import Models, Outcome, RecordKind
-from carag.engine.explain import explain
+from carag.engine.explanation import explain
 from carag.engine.following import record_answer, record_successors
 from carag.engine.recorder import (
     Egress,
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
     from carag.audit import Receipt
     from carag.engine.collection import Collection
-    from carag.engine.opening.in_force import InForce
-    from carag.engine.opening.lifetime import Lifetime
+    from carag.engine.in_force.standing import InForce
+    from carag.engine.lifetime import Lifetime
     from carag.engine.recorder import Recorder, Searched
     from carag.generation import GuardedGenerator
     from carag.policy import Decision

@@ -92,7 +92,7 @@ class StoredLabels:
     def at_or_after(
         self, chunk_id: str, *, as_of: int | None = None, known_at: int | None = None
     ) -> StoredLabel | None:
-        """Return the label that ``CorpusStore.chunk`` finds, or that of the next passage by id if there is none.
+        """Return the label that ``CorpusStore.chunk`` finds, or else that of the next passage by id.
 
         One row is read in either case, so the time taken does not reveal whether the passage exists. None if the
         passage found was not known at ``known_at``, or the store is empty.

@@ -20,8 +20,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-import numpy as np
-
 from carag.errors import CorruptFile, InvalidArgument
 from carag.limits import quoted
 from carag.store import _by_label as by_label
@@ -46,6 +44,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from contextlib import AbstractContextManager
 
+    import numpy as np
     from numpy.typing import NDArray
 
     from carag.labelling.labelled import LabelledDocument, LabelledPassage

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from carag.cli.app import run
-from carag.engine.named import is_factory
+from carag.engine.factories import is_factory
 from carag.policy.shipped import shipped_text
 
 ROOT = Path(__file__).parents[2]

@@ -13,7 +13,7 @@ import pytest
 from carag import Document, Engine, Session
 from carag.cli import Exit
 from carag.cli.app import run
-from carag.engine.opening.store import upgrade
+from carag.engine.directory import upgrade
 from carag.errors import CorruptFile, InvalidArgument, StoreLocked
 from carag.retrieval import words
 from carag.retrieval.public_names import PublicNames

@@ -17,7 +17,7 @@ from carag.audit._notes import MOVED_TO, remember
 from carag.audit.auditor.examine import examine_log, kept_receipt
 from carag.audit.operations.rotation import rotate
 from carag.backends import NativeBackend
-from carag.engine.opening.store import upgrade
+from carag.engine.directory import upgrade
 from carag.engine.sharing import moving, share
 from carag.engine.sharing.share import shared_place
 from carag.errors import CorruptFile, InvalidArgument, Refused, StoreLocked

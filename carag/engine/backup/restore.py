@@ -23,7 +23,7 @@ from carag.engine.backup.manifest import ANCHORS, Manifest, copied
 from carag.engine.collection import Collection
 from carag.engine.configuration import ConfigurationLog
 from carag.engine.kept_embedder import NO_EMBEDDER
-from carag.engine.rows.settled import leave_backend
+from carag.engine.rows.backend import leave_backend
 from carag.errors import AnchorUnavailable, CorruptFile, InvalidArgument
 from carag.policy import known_at_microseconds
 from carag.store.store import CorpusStore

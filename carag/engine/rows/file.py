@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from carag.engine.rows.kept import Change
+from carag.engine.rows.protocol import Change
 from carag.errors import CorruptFile
 from carag.index import FILE_VERSION, Index
 from carag.retrieval import add_labels

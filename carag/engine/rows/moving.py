@@ -17,9 +17,18 @@ from carag.backends.moving import same_root
 from carag.backends.root import rows_at
 from carag.engine.collection import Collection, no_progress
 from carag.engine.kept_embedder import NO_EMBEDDER
-from carag.engine.rows.backend import KeptBackend, noted
+from carag.engine.rows.backend import (
+    COPY,
+    FILLED,
+    NATIVE,
+    PLACE,
+    KeptBackend,
+    check_promises,
+    noted,
+    parts_of,
+    place_of,
+)
 from carag.engine.rows.file import notes_of_file
-from carag.engine.rows.settled import COPY, FILLED, NATIVE, PLACE, check_promises, parts_of, place_of
 from carag.errors import BackendFault, InvalidArgument
 from carag.index import Index
 from carag.policy import NEVER, POLICY_BITS, Mask, known_at_microseconds

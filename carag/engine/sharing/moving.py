@@ -21,7 +21,7 @@ from carag.audit.receipts.verify import Verdict
 from carag.audit.tlog.checkpoint import Checkpoint
 from carag.audit.tlog.merkle import Frontier, peak_positions, stored_hash_index
 from carag.audit.tlog.note import Note
-from carag.engine.rows.settled import NATIVE, PLACE
+from carag.engine.rows.backend import NATIVE, PLACE
 from carag.engine.sharing.share import check_new, shared_place
 from carag.errors import AuditUnavailable, CorruptFile, InvalidArgument
 from carag.postgres.connection import connected, not_durable

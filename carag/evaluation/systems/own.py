@@ -17,7 +17,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from carag.engine.named import check_outside
+from carag.engine.factories import check_outside
 from carag.errors import InvalidArgument
 from carag.evaluation.row import OWN, SYSTEMS, K, is_own
 from carag.limits import quoted

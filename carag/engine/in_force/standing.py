@@ -1,11 +1,11 @@
-"""Know what is in force in a store, also while other processes change it: the rules of requests, and the gate."""
+"""Take over what other processes put in force in a store, at the start of each public operation, on record."""
 
 from __future__ import annotations
 
 import threading
 from typing import TYPE_CHECKING
 
-from carag.engine.rules import Rules
+from carag.engine.in_force.rules import Rules
 
 if TYPE_CHECKING:
     from collections.abc import Callable

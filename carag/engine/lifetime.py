@@ -1,6 +1,7 @@
-"""Close what an engine opened, in one order, whether it is closed, dropped, or still open when the interpreter exits.
+"""Say how long an engine and its parts may be used, and close what it opened, in one order, however it ends.
 
-Finalizers of an engine's parts would run in any order, so resources are closed after the program's last statement.
+An engine ends when it is closed or dropped, or is still open when the interpreter exits. Finalizers of its parts would
+run in any order, so resources are closed after the program's last statement.
 """
 
 from __future__ import annotations
@@ -15,7 +16,31 @@ import weakref
 from contextlib import ExitStack
 from typing import Final, Protocol
 
-__all__ = ["Ending", "close_dropped"]
+from carag.errors import AuditUnavailable, InvalidArgument
+
+__all__ = [
+    "Ending",
+    "Lifetime",
+    "close_dropped",
+]
+
+
+class Lifetime:
+    """The time in which an engine's parts may be used; they share one."""
+
+    def __init__(self) -> None:
+        self.is_over = False
+        self._pid = os.getpid()
+
+    def check(self) -> None:
+        """Raise InvalidArgument after the end, AuditUnavailable in a forked process."""
+        if self.is_over:
+            raise InvalidArgument("this engine is closed; open the store again with carag.Engine.open(...)")
+        if os.getpid() != self._pid:  # log, files and connections belong to the parent process
+            raise AuditUnavailable(
+                "this engine was opened before the process forked; open the store in the child instead"
+            )
+
 
 _open: Final[dict[Ending, None]] = {}
 """What is open, in the order of opening."""
