@@ -241,6 +241,8 @@ class Passages:
     def __init__(self, passages: Sequence[Any]) -> None:
         self._passages = passages
 
+    evaluations = property(lambda self: self)
+
     def readable(self, session: Session) -> tuple[Decision, list[Any]]:
         return infer(session, PROFILE.table, now=NOW), list(self._passages)
 
