@@ -351,4 +351,4 @@ def test_a_killed_ingest_is_finished_by_the_next(
         again.close()
     with Engine.open(shutil.copytree(ingested, tmp_path / "whole")) as undisturbed:
         whole = undisturbed._collection.store
-        assert (whole.counts(), list(whole.labels.snapshot())) == (counts, labels)
+        assert (whole.documents.counts(), list(whole.labels.snapshot())) == (counts, labels)

@@ -1,1 +1,1 @@
-"""Know what is in force in a store: the rules that decide about requests, and the gate, also while other processes change them."""
+"""Know what is in force in a store: the rules of requests, and the gate, which other processes may change."""
