@@ -282,18 +282,18 @@ def test_the_count_finds_a_service_that_answers_without_waiting(
         recorder, log = engine.requests.recorder, engine.log
         real, receipts, writing = recorder.access, [], []
 
-        def first(*told: Any) -> Any:
-            receipts.append(real(*told))
+        def first(*told: Any, **begun: Any) -> Any:
+            receipts.append(real(*told, **begun))
             return receipts[0]
 
-        def unrecorded(*told: Any) -> Any:
+        def unrecorded(*told: Any, **begun: Any) -> Any:
             with contextlib.suppress(AuditUnavailable):
-                return real(*told)
+                return real(*told, **begun)
             return receipts[0]
 
-        def hasty(*told: Any) -> Any:
+        def hasty(*told: Any, **begun: Any) -> Any:
             seq = log.size
-            writing.append(threading.Thread(target=real, args=told))
+            writing.append(threading.Thread(target=real, args=told, kwargs=begun))
             writing[0].start()
             return replace(receipts[0], seq=seq)
 
