@@ -235,7 +235,8 @@ def test_no_request_is_answered_under_an_earlier_policy_than_was_confirmed(
             time.sleep(0.01)
     tables = {numbered(n).table.sha256: n for n in range(changes + 1)}
     done = [one for one in lines if "done" in one]
-    assert changes // 4 < len(done) < changes < len(answers)
+    assert changes // 4 < len(done) <= changes < len(answers)
+    assert len(done) < changes or changes < 20  # each of a few may be confirmed before its process is killed
     for answer in answers:
         newest = max((one["done"] for one in done if one["at"] < answer["began"]), default=0)
         assert tables[answer["table"]] >= newest
