@@ -58,7 +58,7 @@ def test_many_writers_lose_nothing(two: tuple[PostgresStore, PostgresStore]) -> 
         one.start()
     for one in threads:
         one.join()
-    assert two[0].counts().filings == 80
+    assert two[0].documents.counts().filings == 80
     assert two[1].labels.open().tolist() == list(range(160))
     assert two[0].epoch == 80
 
@@ -70,14 +70,14 @@ def test_a_reader_does_not_wait_for_a_writer(two: tuple[PostgresStore, PostgresS
     with one.writing() as transaction:
         transaction.put([(a_filing("two"), some_chunks("second"))], some_vectors(1))
         transaction.relabel()
-        assert other.counts().filings == 1
+        assert other.documents.counts().filings == 1
         found: list[int] = []
-        reader = threading.Thread(target=lambda: found.append(one.counts().filings))
+        reader = threading.Thread(target=lambda: found.append(one.documents.counts().filings))
         reader.start()
         reader.join(10)
         assert found == [1]  # another thread of the writer's own process
-        assert one.counts().filings == 2
-    assert other.counts().filings == 2
+        assert one.documents.counts().filings == 2
+    assert other.documents.counts().filings == 2
 
 
 def test_notes_of_a_process_s_own_files_are_its_own(two: tuple[PostgresStore, PostgresStore]) -> None:
