@@ -49,6 +49,6 @@ def test_an_instant_drawn_of_what_is_never_public_is_one_that_can_be_asked() -> 
     )
     index = Index(8)
     index.add(np.eye(64, 8, dtype=np.float32) + 1, labels.words, keys, public_at=labels.public_at)
-    store = SimpleNamespace(open_labels=lambda: keys, labels=lambda _: labels)
+    store = SimpleNamespace(labels=SimpleNamespace(open=lambda: keys, of=lambda _: labels))
     trials = run_trials(index, store, plan="auto", count=200, seed=0, batch=4)  # type: ignore[arg-type]
     assert (trials.pairs, trials.violating, trials.chunks) == (200, 0, 0)
