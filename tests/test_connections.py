@@ -24,7 +24,7 @@ from carag.postgres.pool import Pool  # noqa: E402
 
 RULED = {"carag/postgres/connection.py"}
 """The module that connects to PostgreSQL, in one place."""
-OTHERS = {"carag/retrieval/model_server.py", "carag/service/owner.py"}
+OTHERS = {"carag/service/owner.py"}
 """Modules that connect to something else: over HTTP, over a local socket."""
 NAMES = {"connect", "connect_async", "Connection", "AsyncConnection"}
 """Names by which psycopg connects."""
