@@ -126,7 +126,7 @@ class StoreCorpusConnector(CorpusConnector):
     Parameters
     ----------
     engine : Engine
-        The store's engine. Record a result with :meth:`carag.Engine.evaluated` before showing it.
+        The store's engine. Record a result with ``Engine.evaluations.record`` before showing it.
     """
 
     def __init__(self, engine: Engine, session: Session) -> None:
