@@ -7,20 +7,23 @@ the server that is named and to no other. Nothing is logged, and no error quotes
 from __future__ import annotations
 
 import http.client
+import re
 import socket
 import ssl
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from threading import Timer
 from typing import TYPE_CHECKING, Final, NamedTuple
 from urllib.parse import urlsplit
 
-from carag.errors import CaragError
+from carag.errors import MALFORMED, CaragError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-__all__ = ["NoAnswer", "Reply", "Server", "send", "server_of"]
+__all__ = ["NoAnswer", "Reply", "Server", "retry_after", "send", "server_of"]
 
 _CONNECT_SECONDS: Final = 5.0
 """Longest wait for one connection, so that a lost packet leaves time for another try."""
@@ -72,6 +75,24 @@ def server_of(url: str) -> tuple[Server, str]:
     return Server(parts.scheme, parts.hostname or "", port), (parts.path or "/") + query
 
 
+def retry_after(stated: str, now: float) -> float:
+    """Read a ``Retry-After`` header, seconds or a date (RFC 9110, 10.2.3), as seconds from now; 0 if it is neither.
+
+    ``now`` is in seconds since 1970.
+
+    Examples
+    --------
+    >>> retry_after("3", 0), retry_after("Thu, 01 Jan 1970 00:01:00 GMT", 20), retry_after("soon", 0)
+    (3.0, 40.0, 0.0)
+    """
+    if re.fullmatch("[0-9]{1,9}", stated.strip(), re.ASCII):
+        return float(stated)
+    try:
+        return max(0.0, (parsedate_to_datetime(stated) - datetime.fromtimestamp(now, UTC)).total_seconds())
+    except MALFORMED:
+        return 0.0
+
+
 def send(
     method: str,
     server: Server,
@@ -83,6 +104,7 @@ def send(
     most: int,
     wants: Callable[[int, str], bool] = lambda _status, _kind: True,
     connect: Callable[[], socket.socket] | None = None,
+    tls: ssl.SSLContext | None = None,
 ) -> Reply:
     """Send a request, and read its whole answer.
 
@@ -98,6 +120,8 @@ def send(
         Tells by status and content type whether the body is read.
     connect : callable, optional
         Makes the connection; by default to the server's host.
+    tls : ssl.SSLContext, optional
+        For one who sends often: reading the system's certificates takes milliseconds. By default a new one.
 
     Raises
     ------
@@ -126,10 +150,10 @@ def send(
         sock.settimeout(seconds)
         if server.scheme == "https":
             # The handshake comes later, so that the timer can end it as well.
-            sock = tls = ssl.create_default_context().wrap_socket(
+            sock = wrapped = (tls or ssl.create_default_context()).wrap_socket(
                 sock, server_hostname=server.host, do_handshake_on_connect=False
             )
-            tls.do_handshake()
+            wrapped.do_handshake()
         if hung_up:
             raise late
         connection.sock = sock

@@ -278,6 +278,15 @@ def test_a_name_that_is_looked_up_later_is_not_that_of_a_module() -> None:
             for name in value.value.split()
         }
         assert set() == later & within, path
+        typed = {
+            alias.name
+            for node in tree(path).body
+            if isinstance(node, ast.If)
+            for one in node.body
+            if isinstance(one, ast.ImportFrom) and one.module != "typing"
+            for alias in one.names
+        }
+        assert typed == later, f"{path}: what a type checker sees is not what is looked up"
 
 
 def test_what_is_exported_is_importable() -> None:

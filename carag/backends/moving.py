@@ -52,7 +52,7 @@ def load_rows(
     """Add the rows of a stream, of any length, all at one epoch.
 
     Rows that an earlier call with this name wrote are skipped, and some of each block compared; so the stream must be
-    the same, and for a sharded backend in blocks of the same size.
+    the same.
 
     Parameters
     ----------

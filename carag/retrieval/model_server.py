@@ -8,14 +8,12 @@ import os
 import re
 import time
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from random import SystemRandom
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
-from carag.errors import MALFORMED, InvalidArgument, ModelUnavailable
-from carag.http import NoAnswer, Reply, Server, send
+from carag.errors import InvalidArgument, ModelUnavailable
+from carag.http import NoAnswer, Reply, Server, retry_after, send
 from carag.limits import quoted
 
 if TYPE_CHECKING:
@@ -201,15 +199,5 @@ def _refused(reply: Reply) -> _Failure:
         remedy = "redirects are not followed; give the address that it redirects to, if you trust it"
     else:
         remedy = _REMEDIES.get(status, "see the server's log")
-    wait = _retry_after(reply.headers.get("retry-after", ""))
+    wait = retry_after(reply.headers.get("retry-after", ""), time.time())
     return _Failure(f"status {status}; {remedy}", status not in _RETRIED, min(wait, _MAX_WAIT))
-
-
-def _retry_after(stated: str) -> float:
-    """Read the header, which is seconds or a date (RFC 9110, 10.2.3), as seconds; 0 if it is neither."""
-    if re.fullmatch("[0-9]{1,9}", stated, re.ASCII):
-        return float(stated)
-    try:
-        return max(0.0, (parsedate_to_datetime(stated) - datetime.now(UTC)).total_seconds())
-    except MALFORMED:
-        return 0.0

@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import ipaddress
 import socket
+import ssl
 import zlib
 from dataclasses import replace
 from functools import partial
@@ -53,6 +54,7 @@ class Sender:
     ) -> None:
         self._agent, self._seconds = dict(agent), seconds
         self._private = {(one.host, one.port) for one in private if one.is_own}
+        self._tls = ssl.create_default_context()
 
     def get(
         self, address: Address, headers: Mapping[str, str], *, kinds: Collection[str] | None, most: int
@@ -72,6 +74,7 @@ class Sender:
             most=most,
             wants=lambda status, kind: status == 200 and (kinds is None or kind in kinds),
             connect=partial(self._connected, address),
+            tls=self._tls,
         )
         if reply.body is None:
             return reply

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import re
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from random import SystemRandom
 from typing import TYPE_CHECKING, Final
 
-from carag.errors import MALFORMED, CaragError
-from carag.http import NoAnswer
+from carag.errors import CaragError
+from carag.http import NoAnswer, retry_after
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
@@ -86,7 +83,7 @@ class Polite:
                 if reply.status not in _RETRIED:
                     return reply
                 busy = reply.status in _BUSY
-                asked = _retry_after(reply.headers.get("retry-after", ""), self._clock())
+                asked = retry_after(reply.headers.get("retry-after", ""), self._clock())
                 failure = NoAnswer(f"status {reply.status}")
             if asked > MAX_WAIT or (busy and tried == TRIES):
                 until = self._clock() + max(asked, MAX_WAIT)
@@ -110,13 +107,3 @@ class Polite:
         if self._clock() + seconds >= self._ends:
             raise TimeIsOver
         self._sleep(seconds)
-
-
-def _retry_after(stated: str, now: float) -> float:
-    """Read the header in either of its forms, seconds or a date (RFC 9110, 10.2.3); 0 if it is neither."""
-    if re.fullmatch("[0-9]{1,9}", stated.strip(), re.ASCII):
-        return float(stated)
-    try:
-        return max(0.0, (parsedate_to_datetime(stated) - datetime.fromtimestamp(now, UTC)).total_seconds())
-    except MALFORMED:
-        return 0.0

@@ -17,6 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from carag.errors import InvalidArgument, ModelUnavailable
+from carag.http import retry_after
 from carag.retrieval import model_server
 from carag.retrieval.model_server import ModelServer
 from tests.models.conftest import KEY_ENV, SECRET, Server
@@ -85,7 +86,7 @@ def test_a_wait_beyond_the_time_of_the_call_ends_it_at_once(server: Server, wait
 
 @given(st.text(max_size=40))
 def test_a_retry_after_that_means_nothing_is_no_wait_and_no_error(stated: str) -> None:
-    assert model_server._retry_after(stated) >= 0
+    assert retry_after(stated, time.time()) >= 0
 
 
 def test_a_slow_server_is_left_in_time(server: Server) -> None:

@@ -161,10 +161,6 @@ class KeptFile:
     def _damaged(self, error: Exception) -> CorruptFile:
         return CorruptFile(f"{error}; delete {self._path}, and the next opening builds it again")
 
-    def _check_sound(self) -> None:
-        if self._damage is not None:
-            raise CorruptFile(str(self._damage))
-
     def _save(self) -> None:
         self.index.save(self._path)
         self._store.own_update(notes_of_file(self._path, self.known_at, self._deleted))

@@ -63,13 +63,12 @@ def copy_backend(
     The same call continues a run that was killed; ``restart`` drops what an earlier run wrote and did not publish.
     """
     with _searched(home, source) as (store, dim, here), _lent(target) as place:
+        _check_other(store, place)
         if place is None:
-            _check_other(store, None)
             if restart:
                 (home / _COPY_FILE).unlink(missing_ok=True)
             with closing(NativeBackend(dim, path=home / _COPY_FILE)) as file:
                 return copy_rows(here, file, store.labels.open(), restart=restart, progress=progress)
-        _check_other(store, place)
         state = place.state()
         check_promises(state.backend, place.capabilities)
         if sum(shard.rows for shard in state.shards) == 0:
