@@ -326,7 +326,10 @@ def test_a_known_epoch_is_not_read_again():
     [
         (lambda it: it.count(admitted()), "an empty list admits nothing"),
         (lambda it: it.count(admitted(ONE)._replace(allow_entities=())), "an empty list admits nothing"),
-        (lambda it: it.count(admitted(*range(65))), "65 words; memory 1 can search for 64 at most"),
+        (
+            lambda it: it.count(admitted(*range(65))),
+            "the policy admits 65 distinct policy words; memory 1 can search for 64 at most",
+        ),
         (lambda it: it.search(np.ones((1, 3), np.float32), 1, admitted(ONE), plan=Plan.AUTO), "want .nq, 4."),
         (lambda it: it.search(np.ones((1, 4), np.float32), 0, admitted(ONE), plan=Plan.AUTO), "k is 0"),
         (
