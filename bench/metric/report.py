@@ -60,9 +60,7 @@ rule was changed twice since then, to abstain more: now it supports only what th
 ### ContractNLI, test part, three ways (NO_VERDICT counted as not mentioned)
 
 Brackets, here and below, as in the other parts. About a requirement that it never learnt, `stance` now says nothing
-more often (before, 0.433 and 0.420): the first rule took whatever a contract mentions for support. The row of
-requirements not learnt, and that of `stance` on AIReg-Bench below, were measured before the last change, which
-abstains more.
+more often (before, 0.433 and 0.420): the first rule took whatever a contract mentions for support.
 
 {contracts}
 
