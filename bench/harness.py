@@ -25,21 +25,6 @@ from carag.index import kernels
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-__all__ = [
-    "ROOT",
-    "about",
-    "child",
-    "commit",
-    "described",
-    "forget",
-    "in_turn",
-    "p50_p95",
-    "parser",
-    "replaced",
-    "table",
-    "wilson",
-    "write",
-]
 
 ROOT: Final = Path(__file__).parents[1]
 """The checkout."""

@@ -14,8 +14,6 @@ from typing import Any, Final
 
 from carag.errors import InvalidArgument
 
-__all__ = ["PATH", "pictures", "written"]
-
 _ROOT: Final = Path(__file__).parents[1]
 PATH: Final = _ROOT / "carag" / "service" / "console" / "benchmarks.json"
 _PAGE: Final = _ROOT / "docs" / "benchmarks.md"

@@ -11,8 +11,6 @@ from carag import cli
 from carag.errors import MissingExtra
 from carag.extras import require
 
-__all__ = ["main"]
-
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line and end the process with its exit code."""

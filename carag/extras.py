@@ -14,7 +14,6 @@ from carag.errors import MissingExtra
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["require"]
 
 _PROJECT: Final = "carag-engine"
 _REQUIREMENT: Final = re.compile(r"([\w.-]+)(?:\[([^]]*)\])?.*; extra == ['\"](.+)['\"]")

@@ -23,7 +23,6 @@ from carag.errors import MALFORMED, CaragError
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-__all__ = ["NoAnswer", "Reply", "Server", "retry_after", "send", "server_of"]
 
 _CONNECT_SECONDS: Final = 5.0
 """Longest wait for one connection, so that a lost packet leaves time for another try."""

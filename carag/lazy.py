@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-__all__ = ["lazily"]
-
 
 def lazily(
     package: str, homes: Mapping[str, str]

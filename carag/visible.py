@@ -12,8 +12,6 @@ import re
 import unicodedata
 from typing import Final
 
-__all__ = ["logger", "visible", "visible_json", "visible_line"]
-
 _INVISIBLE_CATEGORIES: Final = frozenset({"Cc", "Cf", "Cs", "Co"})
 """Control, format (bidirectional overrides, zero-width, tags), surrogate and private-use characters."""
 _VARIATION_SELECTORS: Final = re.compile("[\ufe00-\ufe0f\U000e0100-\U000e01ef]")

@@ -20,7 +20,6 @@ from carag.service.serving import serve
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["CHROMIUM", "CHUNK", "QUESTION", "browsing", "log_in", "served"]
 
 ROOT: Final = Path(__file__).parents[1]
 CHROMIUM: Final = Path(os.environ.get("CHROMIUM", "/usr/bin/chromium"))

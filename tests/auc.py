@@ -14,7 +14,6 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-__all__ = ["Area", "area_under_curve"]
 
 _Z = 1.959964  # two-sided 95 %
 

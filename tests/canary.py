@@ -20,7 +20,6 @@ import pytest
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["ALLOWED", "FOREIGN", "WORDS", "Canary"]
 
 WORDS: Final = re.compile(
     "|".join(

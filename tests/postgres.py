@@ -20,7 +20,6 @@ from tests.backends.postgres_servers import Server, psycopg_or_skip, reach_progr
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["Database", "PostgresRun"]
 
 _NUMBERS = itertools.count()
 _MEMORY = Path("/dev/shm")  # noqa: S108 - where syncing costs nothing

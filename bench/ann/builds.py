@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
     from bench.ann.run import Field
 
-__all__ = ["measure_builds"]
 
 BEAM: Final = 64
 _QUERIES: Final = 500

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["Outcome", "run"]
 
 _DIM: Final = 16
 _ROWS: Final = 1_200

@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from carag.index import SearchResult
     from carag.policy import Policy
 
-__all__ = ["Outcome", "run", "run_certified"]
 
 FULL_WORLDS: Final = 21_000
 """Enough for 10^5 pairs of (index, policy) and 10^7 searches."""

@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["Point", "qps_at"]
-
 
 @dataclass(frozen=True, slots=True)
 class Point:

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
     from carag.retrieval.embedder import Embedder
 
-__all__ = ["SETS", "Dataset", "Mixture", "batches", "default_cache", "load", "mixture", "vectors_file"]
 
 SEED: Final = 7
 QUERIES: Final = 1_000

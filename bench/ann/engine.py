@@ -24,17 +24,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = [
-    "POLICY_BITS",
-    "Build",
-    "Engine",
-    "Request",
-    "Rows",
-    "Store",
-    "Work",
-    "graph_degree",
-    "optional",
-]
 
 POLICY_BITS: Final = (1 << 27) - 1
 """The part of a word that policies speak of."""

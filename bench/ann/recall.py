@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from bench.ann.datasets import Mixture, mixture
 from bench.ann.truth import TIE
 from carag.errors import MissingExtra
 from carag.index import Index
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["Mixture", "Report", "Score", "intrinsic_dimension", "measure", "mixture"]
 
 K: Final = 10
 

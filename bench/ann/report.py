@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
     from bench.ann.results import CellResult, Results
 
-__all__ = ["plot", "replace_section", "report", "summary"]
 
 _COMMAND: Final = "python -m bench.ann report --page docs/benchmarks.md"
 _VARIANTS: Final = {

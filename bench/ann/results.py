@@ -15,17 +15,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
 
-__all__ = [
-    "CARAG",
-    "GOAL_RECALL",
-    "CellKey",
-    "CellResult",
-    "Reached",
-    "Results",
-    "goal",
-    "is_wide",
-    "read",
-]
 
 CARAG: Final = "carag"
 GOAL_RECALL: Final = 0.99

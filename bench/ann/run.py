@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from bench.ann.engine import Build, Engine, Request, Rows
     from bench.ann.policies import Cell
 
-__all__ = ["NEAR", "QUOTED", "Entry", "Field", "K", "Row", "Settings", "measure_cell"]
 
 K: Final = 10
 QUOTED: Final = (0.95, 0.99)

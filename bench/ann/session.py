@@ -41,17 +41,6 @@ if TYPE_CHECKING:
 
     Writer = Callable[[dict[str, Any]], None]
 
-__all__ = [
-    "Scope",
-    "machine",
-    "pinned",
-    "prepare",
-    "run",
-    "run_builds",
-    "run_large",
-    "run_tax",
-    "writer",
-]
 
 ALWAYS: Final = ("hnswlib-native",)
 """The peer whose curve is quoted in every cell, however slow."""

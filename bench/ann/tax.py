@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from bench.ann.policies import Cell
     from bench.ann.run import Field, Settings
 
-__all__ = ["VIEW_GOAL", "measure_tax", "tax_goal"]
 
 FEWEST: Final = 1_000
 """Admissible rows below which the call itself is the cost, and no tax is quoted."""

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from bench.ann.engine import Request, Rows
     from bench.ann.policies import Cell
 
-__all__ = ["TIE", "Bars", "Verdict", "bars", "judge", "nearest", "similarities"]
 
 TIE: Final = 1e-6
 """By which the similarities of two rows may differ that count as equal."""

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from numpy.random import Generator
     from numpy.typing import NDArray
 
-__all__ = ["AS_OF", "World", "draw_columns", "draw_policy", "draw_queries", "draw_vectors", "is_kept"]
 
 AS_OF: Final = (0, 99, 100, 150, 1_000, NEVER - 1)
 _MINUTES: Final = np.array([0, 100, 200, NEVER], dtype=np.int64)

@@ -19,7 +19,6 @@ from tests.audit.log.writers import EVENT, PASSAGES, SECRETS
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-__all__ = ["SUBJECTS", "main"]
 
 _WARM_UP: Final = 0.5
 

@@ -23,7 +23,6 @@ from tests.audit.log.writers import EVENT, PASSAGES, SECRETS
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-__all__ = ["main", "measured"]
 
 _PROOFS: Final = 500
 _OPENINGS: Final = 7

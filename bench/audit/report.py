@@ -7,8 +7,6 @@ from typing import Any, Final
 from bench.harness import table
 from carag.audit.log.opening import REHASHED_AT_OPENING
 
-__all__ = ["page"]
-
 _TARGETS: Final = {1: 300, 8: 1000, 64: 5000}
 
 _PAGE: Final = """\

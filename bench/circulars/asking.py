@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from bench.circulars.gold import Asked
     from carag.engine.results import Answer
 
-__all__ = ["CELLS", "EMBEDDERS", "NOW", "OWN", "Row", "ask_all", "done", "ingested"]
 
 Row = dict[str, Any]
 

@@ -29,7 +29,6 @@ from carag.retrieval.confidence.shipped import Calibration
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-__all__ = ["KEPT", "PAGE", "Run", "calibrations", "gold_of", "judged", "page", "read_run"]
 
 PAGE: Final = Path(__file__).with_name("REPORT.md")
 KEPT: Final = Path(__file__).with_name("report")

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-__all__ = ["Asked", "families", "holds", "is_held_out", "read_questions"]
 
 HOME: Final = Path(__file__).parent
 ENOUGH: Final = 2

@@ -15,13 +15,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = [
-    "Measured",
-    "Row",
-    "measured_over",
-    "share_interval",
-    "splits",
-]
 
 SPLITS: Final = 200
 SEED: Final = 20_261_124

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["DIM", "Hashed", "documents"]
 
 DIM: Final = 32
 """Length of the vectors: small, so that storing and opening are not measured through their bytes."""

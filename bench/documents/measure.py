@@ -20,7 +20,6 @@ from carag import Engine, Index, Session
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-__all__ = ["add", "first_answer", "main"]
 
 SESSION: Final = Session(role="employee", purpose="work")
 _BUILDING: Final = ("add", "relabel", "delete", "consolidate")

@@ -7,8 +7,6 @@ from typing import Any, Final
 
 from bench.harness import described, table
 
-__all__ = ["report"]
-
 MOST_REST: Final = 300
 """Microseconds a document that everything but embedder and index may take."""
 MOST_OPENING: Final = 2.0

@@ -56,7 +56,6 @@ if TYPE_CHECKING:
     from carag.generation import Draft
     from carag.retrieval import Passage, Withheld
 
-__all__ = ["BY_HAND", "Answer", "DropsWords", "agreement", "answers", "read_by_hand"]
 
 BY_HAND: Final = Path(__file__).with_name("judged.tsv")
 _WANTED: Final = {

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from carag.evaluation.report.report import Report, Section
     from carag.evaluation.report.strata import Slice
 
-__all__ = ["COMMAND", "NAME", "PAGE", "committed", "full_size", "section", "section_sha256"]
 
 HERE: Final = Path(__file__).parent
 COMMAND: Final = "python -m bench.edgar.page"

@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from carag.evaluation.cases.corpus import BuiltCorpus
     from carag.evaluation.row import Row
 
-__all__ = ["PAGE", "TEN", "Asked", "ask", "ask_notes", "page", "verdict"]
 
 PAGE: Final = Path(__file__).parents[2] / "docs" / "explanation" / "ten-questions.md"
 TEN: Final = (

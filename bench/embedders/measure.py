@@ -16,18 +16,6 @@ if TYPE_CHECKING:
     from bench.embedders.pool import Question
     from carag.retrieval.embedder import Embedder
 
-__all__ = [
-    "PASSES",
-    "Estimate",
-    "Gate",
-    "K",
-    "Latency",
-    "Quality",
-    "calibrate",
-    "ingest_seconds",
-    "quality",
-    "query_latency",
-]
 
 K: Final = 8
 RESAMPLES: Final = 2_000

@@ -19,7 +19,6 @@ from carag.retrieval.embedder import headed
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["Chunk", "Pool", "Question", "out_of_scope_questions", "read_pool"]
 
 SEED: Final = 20261121
 FROM_GOLD_FILINGS: Final = 7_000

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from bench.embedders.measure import Estimate, Gate, Latency, Quality
     from bench.embedders.pool import Pool
 
-__all__ = ["SMALL_CORPUS", "Row", "report"]
 
 SMALL_CORPUS: Final = 600
 """Chunks of the simulated small corpus."""

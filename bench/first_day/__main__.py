@@ -22,7 +22,6 @@ from carag.policy.shipped import shipped_text
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-__all__ = ["Row", "asked_of", "main", "read_set", "stores_of"]
 
 HERE: Final = Path(__file__).parent
 EMBEDDERS: Final = ("minilm", "wordllama")

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["Corpus", "corpora", "main", "measured"]
 
 OUT: Final = Path(carag.__file__).parent / "retrieval" / "confidence" / "baseline.toml"
 SEED: Final = 20261128

@@ -9,7 +9,6 @@ from bench.metric.retrieval import DECIDES
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["advice", "opening", "recommended"]
 
 _OPENING: Final = """\
 **For those who have to rely on it.** The metric says of a text whether a regulation supports it. Held against {n}

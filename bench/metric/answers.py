@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from bench.metric.corpora import Excerpt
     from bench.metric.models import KeptEmbedder
 
-__all__ = ["HERE", "contracts", "measured", "pairs", "regression"]
 
 HERE: Final = Path(__file__).parent
 SETS: Final = ("stated", "blind")

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from bench.metric.models import KeptEmbedder
     from carag.retrieval.cross_encoder import CrossEncoder
 
-__all__ = ["NLI", "TFIDF", "nli_verdicts", "tfidf"]
 
 TFIDF: Final = "a model each, 10.0, balanced; 0.675 on development contracts"
 NLI: Final = "1 spans, cosine from 0.647, conflict from 0.990; 0.449, in sample"

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from bench.metric.corpora import Excerpt
     from carag.evaluation.regulatory import Reranker
 
-__all__ = ["PAPER", "Judged", "classification", "cross_validated", "of_excerpts", "scored"]
 
 PAPER: Final = 0.6
 """The paper's contradiction threshold."""

@@ -12,7 +12,6 @@ from bench.metric.corpora import SEED
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["DRAWN", "contract_pairs"]
 
 DRAWN: Final = {"dev": 200, "test": 400}
 """Pairs of each part, drawn of those with evidence: what all models of the benchmark can read in its time."""

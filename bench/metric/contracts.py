@@ -16,7 +16,6 @@ from carag.errors import InvalidArgument
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["CHOICES", "Contract", "Pair", "read_contracts"]
 
 CHOICES: Final = ("Entailment", "Contradiction", "NotMentioned")
 """The labels in the order of the head's columns."""

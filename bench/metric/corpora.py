@@ -19,18 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-__all__ = [
-    "SEED",
-    "ActCorpus",
-    "Asked",
-    "Excerpt",
-    "Searched",
-    "act",
-    "ai_act",
-    "excerpts",
-    "obliqa",
-    "turns",
-]
 
 SEED: Final = 20_260_401
 """Of every draw; no other was tried."""

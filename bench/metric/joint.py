@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from bench.metric.models import KeptEmbedder
     from carag.evaluation.regulatory import DocumentRetriever, RegulatoryInteraction, Reranker, RetrievedChunk
 
-__all__ = ["CROSS_VALIDATED", "Cell", "Truth", "cross_validated", "experts", "joint", "sessions_of", "truths"]
 
 CROSS_VALIDATED: Final = "paper, threshold cross-validated"
 """The variant ``paper`` with the contradiction threshold that is best on all other uses."""

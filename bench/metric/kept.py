@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["Kept", "key"]
 
 _BATCH: Final = 32
 """Values that are computed, and then written at once: what a run that is stopped loses at most."""

@@ -22,21 +22,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = [
-    "Interval",
-    "accuracy",
-    "area",
-    "average_precision",
-    "best_threshold",
-    "confusion",
-    "interval",
-    "kappa",
-    "macro_f1",
-    "mean",
-    "ndcg_at",
-    "recall_at",
-    "reciprocal_rank",
-]
 
 Figures = Any
 """One float, or an array with one for each replicate."""

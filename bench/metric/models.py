@@ -34,18 +34,6 @@ if TYPE_CHECKING:
     from carag.evaluation.regulatory import StanceJudge
     from carag.retrieval import Embedder
 
-__all__ = [
-    "Bm25",
-    "KeptEmbedder",
-    "KeptReranker",
-    "Nli",
-    "Stance",
-    "TokenMaxSim",
-    "embedders",
-    "judges",
-    "progress",
-    "rerankers",
-]
 
 _K1: Final = 1.2
 _B: Final = 0.75

@@ -14,7 +14,6 @@ from bench.metric.retrieval import DECIDES, KS
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["report"]
 
 _PAGE: Final = """\
 # The Regulatory Compliance Metric, measured

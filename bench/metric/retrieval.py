@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from bench.metric.corpora import Searched
     from bench.metric.models import KeptEmbedder
 
-__all__ = ["DECIDES", "KS", "ranked", "retrieval"]
 
 KS: Final = (1, 5, 10)
 DECIDES: Final = "recall@10"

@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["Drawn", "Fake", "main", "measured"]
 
 TARGET: Final = 5.0
 """Milliseconds a turn that everything but the models may take."""

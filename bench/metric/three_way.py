@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from bench.metric.models import KeptEmbedder
     from carag.evaluation.regulatory import Reranker
 
-__all__ = ["OURS", "by_metric", "figure", "three_way"]
 
 OURS: Final = "stance"
 _MEANT: Final = {

@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from carag.index import Index
     from carag.retrieval.ranking import Question, Ranked, Ranker, Wider
 
-__all__ = ["Stage", "stages"]
 
 TIMES: Final = 5
 """How often each is asked."""

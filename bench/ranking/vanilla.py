@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from carag.policy import Search
     from carag.retrieval.ranking import Question, Ranked, Ranker, Wider
 
-__all__ = ["Limited", "Vanilla"]
-
 
 class Vanilla:
     """An hnswlib graph that answers as an :class:`carag.Index` does.

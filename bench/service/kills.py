@@ -30,7 +30,6 @@ from carag.service.wire import receipt_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["Kills", "Load", "examined", "kill", "main"]
 
 _CLIENTS: Final = 6
 _MOST: Final = 100

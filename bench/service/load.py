@@ -13,8 +13,6 @@ import threading
 import time
 from dataclasses import dataclass, field
 
-__all__ = ["Load", "main"]
-
 
 @dataclass(slots=True)
 class Load:

@@ -21,7 +21,6 @@ from carag.service.settings import ServiceSettings
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-__all__ = ["ANALYSTS", "OFFICERS", "QUESTIONS", "Office", "Served", "asked", "connected", "said"]
 
 ROOT: Final = Path(__file__).parents[2]
 ISSUER: Final = "https://login.example"

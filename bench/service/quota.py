@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-__all__ = ["Quota", "busy_seconds", "cpu_seconds", "family", "quota"]
 
 _GROUPS: Final = Path("/sys/fs/cgroup")
 _PERIOD: Final = 10_000

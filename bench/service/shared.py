@@ -35,7 +35,6 @@ from carag.service.wire import receipt_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["ROLE", "kill_one_of_two", "main", "offices"]
 
 ROLE: Final = "carag_app"
 _KEYS: Final = ("audit.key", "vkey", "private.key")

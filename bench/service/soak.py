@@ -32,7 +32,6 @@ from carag.audit.records.record import Record
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-__all__ = ["Soak", "main", "soak"]
 
 _PERSONS: Final = 200
 _DOCUMENT: Final = "9990000000-23-000077"

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from numpy.random import Generator
     from numpy.typing import NDArray
 
-__all__ = ["SHARES", "Texts", "drawn", "filings"]
 
 SHARES: Final = {"100 %": 1, "10 %": 2, "1 %": 4}
 """The bit that a share of the documents has."""

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["CORE", "Clocked", "Connections"]
 
 CORE: Final = 1
 """Where the client runs alone; the service has core 0."""

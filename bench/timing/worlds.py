@@ -41,7 +41,6 @@ from carag.store.store import CorpusStore
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["CITIZEN", "HOARD", "HOSTS", "Issuer", "build"]
 
 CORPUS: Final = Path(__file__).parents[2] / "data" / "corpus"
 CITIZEN: Final = Session(role="public", purpose="public_qa")

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from carag.engine import Answer, Explanation, Retrieval
     from carag.retrieval import Passage
 
-__all__ = ["UNBOUND", "Binding", "Source", "a_session", "a_source", "metadata_of", "unbound"]
 
 UNBOUND: Final[Any] = object()
 """Takes the place of a session in an object loaded from a file, which refuses to run."""

@@ -49,6 +49,9 @@ if TYPE_CHECKING:
     from carag.audit.records.custody import HoldScope as HoldScope
     from carag.audit.records.event import Event as Event
     from carag.audit.records.hits import HeadRows as HeadRows
+    from carag.audit.records.hits import Hit as Hit
+    from carag.audit.records.hits import Passage as Passage
+    from carag.audit.records.hits import text_hash as text_hash
     from carag.audit.records.kinds import ListKind as ListKind
     from carag.audit.records.kinds import Outcome as Outcome
     from carag.audit.records.kinds import RecordKind as RecordKind
@@ -56,10 +59,7 @@ if TYPE_CHECKING:
     from carag.audit.records.policy_applied import EntityRule as EntityRule
     from carag.audit.records.policy_applied import PolicyApplied as PolicyApplied
     from carag.audit.records.record import MAX_RECORD_BYTES as MAX_RECORD_BYTES
-    from carag.audit.records.record import Hit as Hit
-    from carag.audit.records.record import Passage as Passage
     from carag.audit.records.record import Record as Record
-    from carag.audit.records.record import text_hash as text_hash
     from carag.audit.records.retention import DEFAULT_CLASS as DEFAULT_CLASS
     from carag.audit.records.retention import RETENTION as RETENTION
     from carag.audit.records.retention import RetentionClass as RetentionClass
@@ -99,10 +99,10 @@ else:
             "records.commitment": "Opening",
             "records.custody": "Basis Disclosure Erasure Hold HoldAction HoldScope",
             "records.event": "Event",
-            "records.hits": "HeadRows",
+            "records.hits": "HeadRows Hit Passage text_hash",
             "records.kinds": "ListKind Outcome RecordKind SessionSource",
             "records.policy_applied": "EntityRule PolicyApplied",
-            "records.record": "Hit MAX_RECORD_BYTES Passage Record text_hash",
+            "records.record": "MAX_RECORD_BYTES Record",
             "records.retention": "DEFAULT_CLASS RETENTION RetentionClass retain_until",
             "records.upkeep": "Anchored KeyAction KeyChange Recovery",
             "state.proof": "Label StateProof place state_entry",

@@ -6,8 +6,6 @@ import time
 from collections.abc import Callable
 from typing import TypeAlias
 
-__all__ = ["Clock", "system_clock"]
-
 Clock: TypeAlias = Callable[[], int]
 """Returns microseconds since 1970 UTC."""
 

@@ -11,7 +11,6 @@ from carag.postgres.address import Address
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["MOVED_TO", "SHARED_AT", "remember", "remembered"]
 
 SHARED_AT: Final = "shared.url"
 """File with the URL of the server that holds the log itself, for several processes."""

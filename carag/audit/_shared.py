@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
     from carag.postgres.address import Address
 
-__all__ = ["LOG", "VALUES", "SharedLink", "Snapshot", "check_alone", "talking"]
 
 LOG: Final = "log"
 VALUES: Final = "values"

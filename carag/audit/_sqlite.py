@@ -21,7 +21,6 @@ from carag.errors import AuditUnavailable, CorruptFile
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-__all__ = ["SqliteStore", "insert", "read_only"]
 
 _PRAGMAS: Final = (
     "PRAGMA journal_mode=WAL",

@@ -18,7 +18,6 @@ from carag.errors import BackendUnavailable, InvalidArgument
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-__all__ = ["DEFAULT_COLLECTION", "BackendAddress", "check_collection", "patiently"]
 
 DEFAULT_COLLECTION: Final = "carag"
 _COLLECTION: Final = re.compile(r"(?=.{1,63}$)[A-Za-z][A-Za-z0-9]*(_[A-Za-z0-9]+)*", re.ASCII)

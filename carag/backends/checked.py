@@ -45,7 +45,6 @@ if TYPE_CHECKING:
     from carag.backends.protocol import Admitted, Capabilities, IndexState, Rows, VectorBackend
     from carag.backends.results import CheckedResult
 
-__all__ = ["AnyIndex", "Checked"]
 
 _TRIES: Final = 16
 """Times that a search starts again because a writer has moved the epoch away under it."""

@@ -14,8 +14,6 @@ from carag.policy.time import instants
 if TYPE_CHECKING:
     from datetime import date, datetime
 
-__all__ = ["admitted_at"]
-
 
 def admitted_at(
     words: tuple[int, ...],

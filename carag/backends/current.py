@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     from carag.backends.protocol import Admitted, IndexState, VectorBackend
 
-__all__ = ["CurrentWords", "Words"]
-
 
 class Words(Protocol):
     """The label store, as far as a search needs it."""

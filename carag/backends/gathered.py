@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from carag.backends.judged import CheckedAnswer
     from carag.backends.protocol import Admitted, IndexState, Rows, VectorBackend
 
-__all__ = ["Gatherer", "Queries"]
 
 _PAGE: Final = 16
 """Rows asked for beyond ``k``: two engines order rows of almost equal similarity differently."""

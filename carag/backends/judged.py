@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
     from carag.backends.protocol import Admitted, Found, IndexState, Rows
 
-__all__ = ["CheckedAnswer", "SearchAsked", "error_of", "judge"]
 
 _MAY_BE: Final = {
     Plan.AUTO: frozenset(Plan) - {Plan.AUTO},

@@ -10,8 +10,6 @@ from carag.errors import InvalidArgument
 if TYPE_CHECKING:
     from carag.backends.protocol import VectorBackend
 
-__all__ = ["is_new", "load_is_open", "loading", "no_load"]
-
 
 def loading(backend: VectorBackend) -> LoadingBackend:
     """Return a backend as one that takes loads; raise InvalidArgument if it does not."""

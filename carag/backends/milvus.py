@@ -45,7 +45,6 @@ if TYPE_CHECKING:
     from carag.backends.protocol import Admitted
     from carag.backends.versioned import Register
 
-__all__ = ["MilvusBackend"]
 
 _SCHEMES: Final = {"milvus": False, "milvus+tls": True, "http": False, "https": True}
 _PORT: Final = 19_530

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
     from carag.backends.protocol import IndexState, LoadingBackend, VectorBackend
 
-__all__ = ["Copied", "Moved", "copy_rows", "differing", "load_rows", "same_root"]
 
 _SAMPLE: Final = 8
 """Rows of a block that are read back at once."""

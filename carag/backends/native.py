@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
     from carag.backends.protocol import Admitted, Rows
 
-__all__ = ["NativeBackend"]
 
 _NAME: Final = f"native, file format {FILE_VERSION}"
 _SAVE_ROWS: Final = 1 << 16

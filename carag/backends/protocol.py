@@ -22,18 +22,6 @@ if TYPE_CHECKING:
     from carag.index import Plan
     from carag.policy import Policy
 
-__all__ = [
-    "Admitted",
-    "Capabilities",
-    "Found",
-    "GraphBackend",
-    "IndexState",
-    "LoadingBackend",
-    "Rows",
-    "ShardState",
-    "VectorBackend",
-]
-
 
 class Capabilities(NamedTuple):
     """What a backend can promise; a deployment that needs more is refused at start."""

@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     from carag.backends.protocol import Admitted
     from carag.backends.versioned import Register
 
-__all__ = ["QdrantBackend"]
 
 _SCHEMES: Final = {"qdrant": False, "qdrant+tls": True, "http": False, "https": True}
 _PORT: Final = 6333

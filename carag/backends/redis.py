@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     from carag.backends.protocol import Admitted
     from carag.backends.versioned import Register
 
-__all__ = ["RedisBackend"]
 
 _SCHEMES: Final = {"redis": False, "rediss": True}
 _PORT: Final = 6379

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from carag.backends.protocol import IndexState
     from carag.index import Plan
 
-__all__ = ["CheckedResult", "CheckedStats"]
-
 
 @dataclass(frozen=True, slots=True)
 class CheckedStats:

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     from carag.backends.protocol import Rows, VectorBackend
 
-__all__ = ["BLOCK", "StateRoot", "ascending", "blocks_of", "records_of", "rows_at", "state_root"]
 
 BLOCK: Final = 4096
 """Rows read or written at a time."""

@@ -18,7 +18,6 @@ from carag.policy import NEVER, VERSION_WORD
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-__all__ = ["few_rows", "index_of", "rows_of"]
 
 _COLUMNS: Final = {
     "keys": np.int64,

@@ -12,7 +12,6 @@ from carag.postgres.address import taken_out, with_parameter
 if TYPE_CHECKING:
     from carag.backends.protocol import VectorBackend
 
-__all__ = ["backend_by_url", "in_collection"]
 
 _BACKENDS: Final = {
     "postgresql": ("carag.backends.postgres.backend", "PostgresBackend"),

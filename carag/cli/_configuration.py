@@ -27,17 +27,6 @@ from carag.service.settings import ServiceSettings
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-__all__ = [
-    "FILE",
-    "SETTINGS",
-    "Configuration",
-    "Kind",
-    "begun",
-    "check_outside_stores",
-    "in_store",
-    "read_toml",
-    "toml_text",
-]
 
 Kind = Literal["embedder", "generator", "reranker"]
 

@@ -12,7 +12,6 @@ from carag.policy.shipped import bits_named, shipped_bits
 if TYPE_CHECKING:
     from carag.audit import Record, Verification
 
-__all__ = ["describe_receipt", "describe_record"]
 
 Texts: TypeAlias = tuple[str, str]
 """``profile.toml`` and ``roles.toml`` of a profile."""

@@ -17,17 +17,6 @@ if TYPE_CHECKING:
     from carag.audit.auditor.reader import LogReader
     from carag.policy import PolicyTable
 
-__all__ = [
-    "given_key",
-    "key_text",
-    "opened_log",
-    "profile_texts",
-    "read_bytes",
-    "read_text",
-    "reader_of",
-    "table_in",
-    "write_text",
-]
 
 _READABLE: Final = "name a readable file"
 _PRIVATE: Final = "PRIVATE+KEY+"

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from carag.profiles.edgar.facts.filing import Filing
     from carag.profiles.edgar.reading.readers import ReadOutcome
 
-__all__ = ["UNREADABLE", "labelled"]
 
 UNREADABLE: Final = "UNREADABLE"
 """The quarantine code of a filing that cannot be read or labelled."""

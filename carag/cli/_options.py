@@ -12,24 +12,6 @@ from carag.cli._files import read_text
 if TYPE_CHECKING:
     from carag.cli._configuration import Configuration
 
-__all__ = [
-    "AsJson",
-    "AsJsonLines",
-    "BackendUrl",
-    "ClaimedRole",
-    "EmbedderName",
-    "Key",
-    "NotBefore",
-    "ProfileName",
-    "RankerName",
-    "ReadableStore",
-    "Retain",
-    "Store",
-    "TrustedWitnesses",
-    "TsaRoots",
-    "model_settings",
-    "store_settings",
-]
 
 Store = Annotated[
     Path,

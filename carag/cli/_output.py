@@ -23,21 +23,6 @@ if TYPE_CHECKING:
 
     from carag.audit import Verdict
 
-__all__ = [
-    "Exit",
-    "box",
-    "columns",
-    "escape_unencodable",
-    "exit_of",
-    "flush",
-    "hang_up",
-    "logging_shown",
-    "progress",
-    "say",
-    "say_json",
-    "say_lines",
-    "warn",
-]
 
 _STANDARD_OUTPUT: Final = 1
 """The file descriptor."""

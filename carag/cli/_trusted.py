@@ -21,7 +21,6 @@ from carag.errors import CorruptFile, InvalidArgument
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["Pin", "Pins", "keys_of", "trusted_embedder"]
 
 _HEAD: Final = """\
 # Written by carag trust: your own code that makes the embedder of a store, which is identified by the keys of its log.

@@ -20,7 +20,6 @@ from carag.errors import CaragError, CorruptFile, InvalidArgument, StoreLocked, 
 if TYPE_CHECKING:
     from carag.cli._configuration import Lookup
 
-__all__ = ["app", "run"]
 
 app = typer.Typer(
     name="carag",

@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from carag.policy import Session
     from carag.retrieval import Withheld
 
-__all__ = ["ask", "explain", "serve"]
 
 _SETTINGS: Final = (
     "embedder",

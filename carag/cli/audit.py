@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from carag.audit.tlog.log_verifier import LogVerifier
     from carag.policy import PolicyTable
 
-__all__ = ["app"]
 
 app = typer.Typer(
     help="Check a log, prove records, and export it. Exit codes: 0 verified, 1 tampered, 2 cannot tell.",

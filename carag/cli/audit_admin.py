@@ -12,8 +12,6 @@ from carag.cli._options import BackendUrl, Store, store_settings
 from carag.cli._output import Exit, say
 from carag.errors import InvalidArgument
 
-__all__ = ["accept", "publish", "rotate"]
-
 
 def rotate(
     store: Store,

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from carag.audit.anchors.evidence import Evidence
     from carag.audit.anchors.exposure import Exposure
 
-__all__ = ["anchor"]
-
 
 def anchor(
     store: Store,

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     from carag.audit import Receipt
 
-__all__ = ["disclose", "erase", "hold", "opened_values", "refuse", "release"]
 
 Records = Annotated[
     list[int] | None, typer.Option("--record", metavar="N", help="A record; can be repeated.")

@@ -21,7 +21,6 @@ from carag.errors import InvalidArgument, Refused
 if TYPE_CHECKING:
     from carag.audit import Record
 
-__all__ = ["list_records", "show"]
 
 _UNREADABLE: Final = "of a kind that this version cannot read"
 _BRIEFLY: Final = ("record", "logged", "kind", "role", "purpose", "outcome", "code")

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
     from carag.evaluation.run import Settings
 
-__all__ = ["app"]
 
 app = typer.Typer(
     help="Measure who sees what and at what cost, compared with an oracle.", no_args_is_help=True

@@ -28,7 +28,6 @@ from carag.limits import quoted
 if TYPE_CHECKING:
     from carag.engine import GateReport
 
-__all__ = ["app"]
 
 app = typer.Typer(
     help="Decide when a question is declined because no passage is close.", no_args_is_help=True

@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from carag.policy import Profile
     from carag.sources import FetchReport
 
-__all__ = ["fetch", "ingest", "init", "sync"]
 
 _FORMATS: Final = (
     "EDGAR submissions (.txt, .sgml, .nc), JSON lines of filings (.jsonl, .ndjson), EDGAR's lists of filings (.tsv, "

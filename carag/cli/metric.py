@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from carag.evaluation.regulatory import Settings, Variant
     from carag.evaluation.regulatory.run import MetricRun
 
-__all__ = ["app"]
 
 app = typer.Typer(
     help="Measure whether an assistant's answers agree with a corpus of regulation.", no_args_is_help=True

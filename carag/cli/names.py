@@ -11,8 +11,6 @@ from carag.cli._files import opened_log, read_bytes
 from carag.cli._options import Store
 from carag.cli._output import Exit, say
 
-__all__ = ["names"]
-
 
 def names(
     file: Annotated[

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from carag.policy import Cell, Mask, PolicyTable
     from carag.policy.diff import CellChange
 
-__all__ = ["app"]
 
 app = typer.Typer(help="Show, check and change the policy, and label filings by it.", no_args_is_help=True)
 

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from carag.engine.directory import Upgraded
     from carag.engine.rows.moving import Copied
 
-__all__ = ["backend", "backup", "documents", "restore", "share", "upgrade"]
 
 _MAX_KEPT: Final = (64 << 20) + 1
 """Bytes read of a receipt; one more than the longest has (``carag.audit.receipts``)."""

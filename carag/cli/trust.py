@@ -12,8 +12,6 @@ from carag.cli._output import Exit, say
 from carag.errors import InvalidArgument
 from carag.limits import quoted
 
-__all__ = ["trust"]
-
 
 def trust(
     factory: Annotated[

@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 
     from carag.audit import Verification
 
-__all__ = ["run"]
 
 _EXCERPT_CHARACTERS: Final = 120
 _OLDER_NAME_OF_KEY: Final = re.compile(r"^--vkey(?==|$)")

@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     from carag.policy import Decision, Session
     from carag.readers.gate_questions import GateQuestion
 
-__all__ = ["Calibration", "Watch", "gate_in_force"]
 
 _MILLION: Final = 1_000_000
 """A cosine of 1, as records hold it."""

@@ -41,12 +41,6 @@ if TYPE_CHECKING:
     from carag.retrieval import Embedder
     from carag.store.store import CorpusStore
 
-__all__ = [
-    "Collection",
-    "Progress",
-    "ReadWriteLock",
-    "no_progress",
-]
 
 _SUFFIXES: Final = {"index": ".carag", "words": ".words", "state": ".state"}
 _READER_NOTE: Final = "reader"

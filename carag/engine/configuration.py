@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from carag.policy import Profile
     from carag.store.store import CorpusStore
 
-__all__ = ["GATE_SUITE", "ConfigurationLog", "record_trust"]
 
 _RECORDED_ROOT: Final = "recorded_snapshot"
 """The store's note of the last recorded root hash of the state, in hexadecimal."""

@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from carag.profiles.edgar.documents import Selection
     from carag.store.values import Counts
 
-__all__ = ["Contents", "filings_kind"]
-
 
 def filings_kind() -> Kind:
     """Return who makes rows of EDGAR's filings, each stored with what it says about earlier ones, as an event."""

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 
     from carag.audit import AuditLog
 
-__all__ = ["Denials"]
 
 _WINDOW: Final = 60_000_000
 """Microseconds during which further refusals of a kind are only counted."""

@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from carag.policy import Profile
     from carag.store.store import CorpusStore
 
-__all__ = ["Opened", "Upgraded", "opened", "undone_if_empty", "upgrade"]
-
 
 class Opened(NamedTuple):
     """What a store directory holds, open."""

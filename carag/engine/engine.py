@@ -59,7 +59,6 @@ if TYPE_CHECKING:
     from carag.profiles.edgar.documents import Selection
     from carag.retrieval import ConfidenceGate, Embedder, Passage, Reranker, Withheld
 
-__all__ = ["Engine"]
 
 _logger = logger(__name__)
 

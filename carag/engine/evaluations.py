@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from carag.policy import Decision, Session
     from carag.store.values import StoredChunk
 
-__all__ = ["READ_SUITE", "Evaluations"]
 
 READ_SUITE: Final = "corpus-read"
 """Suite in the record that all of a session's passages were read at once."""

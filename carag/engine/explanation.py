@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from carag.store.store import CorpusStore
     from carag.store.values import StoredChunk
 
-__all__ = ["explain"]
-
 
 def explain(store: CorpusStore, chunk_id: str, decision: Decision) -> Finding:
     """Say which rules hide a passage, which bits it carries and where they come from; never its text."""

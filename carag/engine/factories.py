@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 
     _Model: TypeAlias = Embedder | Generator | Reranker
 
-__all__ = ["check_outside", "imported", "is_factory", "made_by_name"]
 
 _FACTORY: Final = re.compile(r"([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*):([A-Za-z_]\w*)", re.ASCII)
 _KINDS: Final = {name.partition(":")[0] for name in (*EMBEDDERS, *GENERATORS, *RERANKERS)}

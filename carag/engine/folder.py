@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     from carag.readers import Fact, ReadDocument
 
-__all__ = ["PlacedReader", "placed_documents", "placed_reader"]
 
 PlacedReader: TypeAlias = "Callable[[Path], Iterable[tuple[str, Document | str]]]"
 """Reads a folder: documents, or problems in words, each with its place; empty if unknown."""

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from carag.engine.collection import Collection
     from carag.engine.recorder import Recorder, Request, Retrieved
 
-__all__ = ["record_answer", "record_successors"]
-
 
 def record_answer(
     log: AuditLog, recorder: Recorder, retrieval: Retrieval, text: str, *, model: str, searched: Models

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from carag.store.store import CorpusStore
 
-__all__ = ["NO_EMBEDDER", "KeptEmbedder", "embedder_kept_in"]
-
 
 class _Chosen(Enum):
     NO_EMBEDDER = "no embedder"

@@ -19,15 +19,6 @@ if TYPE_CHECKING:
     from carag.policy import PolicyTable
     from carag.store.store import CorpusStore
 
-__all__ = [
-    "documents_opened",
-    "is_same",
-    "keep_names",
-    "kept_profile",
-    "notes_of",
-    "profile_of",
-    "settle_profile",
-]
 
 _NAME: Final = "profile"
 """The store's note of the profile's name."""

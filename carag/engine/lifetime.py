@@ -18,12 +18,6 @@ from typing import Final, Protocol
 
 from carag.errors import AuditUnavailable, InvalidArgument
 
-__all__ = [
-    "Ending",
-    "Lifetime",
-    "close_dropped",
-]
-
 
 class Lifetime:
     """The time in which an engine's parts may be used; they share one."""

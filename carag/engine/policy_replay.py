@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from carag.audit import EntityRule, PolicyApplied, Record
     from carag.policy import Decision, PolicyFlag, PolicyTable
 
-__all__ = ["Replay", "ReplayVerdict", "replay", "replay_all"]
 
 _ALLOWED_CIKS: Final = frozenset({1})
 """Stand-in for an allow list, of which a record holds only kind and length."""

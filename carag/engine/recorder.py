@@ -47,18 +47,6 @@ if TYPE_CHECKING:
     from carag.retrieval import Passage as Found
     from carag.retrieval.ranking import Ranker
 
-__all__ = [
-    "Egress",
-    "Finding",
-    "Recorder",
-    "Request",
-    "Retrieved",
-    "Searched",
-    "no_text_in_traceback",
-    "proven",
-    "shortened",
-    "stated",
-]
 
 _logger = logger(__name__)
 

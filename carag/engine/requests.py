@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from carag.policy import Decision
     from carag.retrieval import Retriever
 
-__all__ = ["DEFAULT_K", "Requests"]
 
 DEFAULT_K: Final = 8
 """Passages for one question, as in the paper."""

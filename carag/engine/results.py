@@ -18,16 +18,6 @@ if TYPE_CHECKING:
     from carag.retrieval.evidence import Head
     from carag.store.values import Counts, PastLabel, StoredDocument
 
-__all__ = [
-    "AddReport",
-    "Answer",
-    "Explanation",
-    "GateReport",
-    "IngestReport",
-    "LabelHistory",
-    "Retrieval",
-    "Superseded",
-]
 
 _NEAREST: Final = 3
 """Passages that a decline names."""

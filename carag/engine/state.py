@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from carag.audit import Record, StateView
     from carag.store.store import CorpusStore
 
-__all__ = ["StoreState"]
 
 _logger = logger(__name__)
 

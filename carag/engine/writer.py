@@ -27,15 +27,6 @@ if TYPE_CHECKING:
     from carag.store._transaction import Transaction
     from carag.store.store import CorpusStore
 
-__all__ = [
-    "Given",
-    "Kind",
-    "add",
-    "never",
-    "remove",
-    "without_lost",
-    "write",
-]
 
 _logger = logger(__name__)
 

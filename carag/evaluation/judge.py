@@ -20,16 +20,6 @@ from carag.retrieval.model_files import fingerprint
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = [
-    "RUBRIC",
-    "Case",
-    "Judge",
-    "NovaJudge",
-    "Rubric",
-    "Verdict",
-    "judge_by_name",
-    "parse_verdict",
-]
 
 _ENDED: Final = frozenset({"end_turn", "stop_sequence"})
 """Stop reasons of ``Converse`` with which a reply is complete."""

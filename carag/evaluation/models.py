@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from carag.generation import Generator
     from carag.retrieval import ConfidenceGate, Embedder, Passage, Withheld
 
-__all__ = ["AlwaysAnswering", "Models", "RecordingGenerator", "ShowingWithheld", "TimedEmbedder"]
-
 
 class TimedEmbedder:
     """Embedder that embeds each question once and keeps the time it took."""

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from carag.generation import Generator
     from carag.retrieval import Embedder, Passage, Withheld
 
-__all__ = ["PRICES", "CachedEmbedder", "CachedGenerator", "CachedJudge", "Price", "estimate", "price_of"]
 
 _CHARACTERS_PER_TOKEN: Final = 4
 """About right for English text."""

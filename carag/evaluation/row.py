@@ -21,29 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
 
-__all__ = [
-    "DATA_SETS",
-    "ORACLE",
-    "OUTCOMES",
-    "OWN",
-    "SHARES",
-    "SPLITS",
-    "STAGES",
-    "SYSTEMS",
-    "UNSTATED",
-    "K",
-    "PairKey",
-    "Row",
-    "Standing",
-    "Stratum",
-    "data_set_of",
-    "document_gold",
-    "is_own",
-    "read_rows",
-    "rows_sha256",
-    "system_order",
-    "write_rows",
-]
 
 K: Final = 8
 """Passages that a system retrieves for a question, as in the paper; the cutoff of recall and nDCG."""

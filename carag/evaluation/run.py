@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     from carag.generation import Generator
     from carag.retrieval import Embedder
 
-__all__ = ["NOW", "Settings", "check_requirements", "run"]
 
 NOW: Final = datetime(2026, 11, 1, tzinfo=UTC)
 """Instant at which every question is asked: fixed, so that a session of today sees the same every day."""

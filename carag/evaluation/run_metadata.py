@@ -11,17 +11,6 @@ from typing import Any, Final, Self
 
 from carag.errors import CorruptFile, InvalidArgument
 
-__all__ = [
-    "CORPORA",
-    "OWN_STORE",
-    "PAPER_CHUNKS",
-    "RunMetadata",
-    "Trials",
-    "Worlds",
-    "machine_name",
-    "processor_name",
-]
-
 OWN_STORE: Final = "own"
 """Name in ``run.json`` of a store of your own."""
 CORPORA: Final = ("builtin", "part", "paper", "full", OWN_STORE)

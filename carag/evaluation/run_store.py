@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from carag.generation import Generator
     from carag.retrieval import Embedder
 
-__all__ = ["OURS", "SUITE", "StoreResult", "run_store"]
 
 OURS: Final = "carag-certified"
 """The store's own engine, whose verdict decides whether the store passes."""

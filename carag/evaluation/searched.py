@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
     from carag.backends import VectorBackend
 
-__all__ = ["Searched"]
-
 
 class Searched:
     """Where stores are searched.

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
     from carag.retrieval.evidence import Passage, Topic
 
-__all__ = ["question_back"]
 
 _FEW: Final = 1
 """At most this many words of a question say too little to choose among documents that contain them all. With two, as in

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from carag.generation.guarded import Citation
     from carag.retrieval.evidence import Topic
 
-__all__ = ["basis_of"]
-
 
 def basis_of(topic: Topic, citations: Sequence[Citation]) -> str:
     """Return one or two sentences; empty if nothing is cited, or the question names neither a company nor a time.

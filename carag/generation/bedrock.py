@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     from carag.retrieval.evidence import Passage, Withheld
 
-__all__ = ["NovaMicro"]
 
 _STOPS: Final = {
     "end_turn": Stop.END,

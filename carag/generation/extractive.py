@@ -45,7 +45,6 @@ if TYPE_CHECKING:
     from carag.generation.quoting import Quotable
     from carag.retrieval.evidence import Passage, Withheld
 
-__all__ = ["Extractive"]
 
 _VERSION: Final = 9
 """Version of the choice of pieces and figures. Raise it when the choice may change."""

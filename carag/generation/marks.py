@@ -9,8 +9,6 @@ from __future__ import annotations
 import re
 from typing import Final
 
-__all__ = ["cited_positions", "escaped"]
-
 _MARK: Final = re.compile(r"(?<!\\)\[(?=[^][]*\d)[\d\s,;&–—-]+\]")
 """Only numbers between brackets, however separated: a reader takes ``[1; 3]`` and ``[1-3]`` for marks too."""
 _NUMBER: Final = re.compile(r"\d+")

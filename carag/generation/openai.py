@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
     from carag.retrieval.evidence import Passage, Withheld
 
-__all__ = ["OpenAiGenerator"]
 
 _SEED: Final = 1
 """Seed of the sampler, where the server has one."""

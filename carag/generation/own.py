@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from carag.generation.generator import Generator
     from carag.retrieval.evidence import Passage
 
-__all__ = ["OwnGenerator", "own_generator"]
 
 _PORT: Final = ("name", "remote", "fingerprint", "generate")
 

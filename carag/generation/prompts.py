@@ -24,16 +24,6 @@ if TYPE_CHECKING:
 
     from carag.retrieval.evidence import Passage, Topic, Withheld
 
-__all__ = [
-    "ANSWER",
-    "INSUFFICIENT_EVIDENCE",
-    "Prompt",
-    "Template",
-    "each_once",
-    "fenced",
-    "is_copied",
-    "render",
-]
 
 INSUFFICIENT_EVIDENCE: Final = "INSUFFICIENT EVIDENCE"
 """What a model must reply, exactly, when the passages do not answer the question."""

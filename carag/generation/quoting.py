@@ -18,7 +18,6 @@ from carag.labelling.sentences import sentence_ends
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["Quotable", "quotables"]
 
 _Span = tuple[int, int]
 _Marker = tuple[str, str]

@@ -11,7 +11,6 @@ if TYPE_CHECKING:
 
     from carag.generation.generator import Generator
 
-__all__ = ["GENERATORS", "generator_by_name"]
 
 _GENERATORS: Final = {
     "extractive": Model("carag.generation.extractive", "Extractive"),

@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from typing import Final
 
-__all__ = ["terms"]
-
 _TERM: Final = re.compile(r"\d[\d,.]*\d|\d|[^\W\d_]+")
 _STOP_WORDS: Final = frozenset(
     _TERM.findall(

@@ -29,27 +29,6 @@ if TYPE_CHECKING:
     from carag.index._core import CData
     from carag.index.results import DType
 
-__all__ = [
-    "MAX_KEY",
-    "CompiledPolicies",
-    "CompiledPolicy",
-    "RowBatch",
-    "batch_of",
-    "distinct",
-    "index_params",
-    "key_array",
-    "one_query",
-    "path_bytes",
-    "predicate",
-    "predicates",
-    "queries_of",
-    "rows_wanted",
-    "search_params",
-    "searched",
-    "threads_or_all",
-    "warn_of_unlabelled",
-    "word_array",
-]
 
 MAX_KEY: Final = 2**63 - 1
 """The greatest key of a row."""

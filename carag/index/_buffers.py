@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 
     from carag.index._core import CData
 
-__all__ = ["lent", "room"]
 
 _POINTERS: Final = {
     np.dtype(np.float32): ffi.typeof("float[]"),

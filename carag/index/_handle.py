@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     from carag.index._core import CData
 
-__all__ = ["Handle", "owned"]
-
 
 def owned(core: CData, free: Callable[[CData], None], *needs: CData) -> CData:
     """Free an object of the core when the last reference to it is gone, before the objects that it ``needs``.

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from carag.index._core import CData
 
-__all__ = ["new_fault", "raise_for", "text"]
-
 
 def text(cdata: CData) -> str:
     return ffi.string(cdata).decode("utf-8")

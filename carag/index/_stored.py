@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from carag.index._core import CData
 
-__all__ = ["Stored"]
-
 
 class Stored(Handle):
     """The parameters of an index, and its rows by key."""

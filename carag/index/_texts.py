@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
     from carag.index._core import CData
 
-__all__ = ["TextBatch", "TextQuery", "text_batch", "text_query"]
-
 
 _BYTES: Final = ffi.typeof("uint8_t[]")
 

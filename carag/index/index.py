@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     from carag.policy.decision import Search
     from carag.policy.mask import Mask, Policy
 
-__all__ = ["FILE_VERSION", "Index"]
 
 FILE_VERSION: Final = int(lib.CARAG_FILE_VERSION)
 """Version of the file format; a file of another version is refused (csrc/FORMAT.md)."""

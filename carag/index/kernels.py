@@ -13,8 +13,6 @@ from carag.index._status import new_fault, raise_for, text
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["active", "available", "known", "use"]
-
 
 def known() -> tuple[str, ...]:
     """List every kernel of the library, widest first, whether or not this machine can run it."""

@@ -21,19 +21,6 @@ if TYPE_CHECKING:
 
     from carag.index._core import CData
 
-__all__ = [
-    "DTYPE_CODES",
-    "PLAN_CODES",
-    "WHY_CODES",
-    "DType",
-    "Hits",
-    "Plan",
-    "SearchResult",
-    "SearchStats",
-    "Why",
-    "search_room",
-]
-
 
 class DType(StrEnum):
     """The type in which an index stores vectors; answers are exact for the stored values."""

@@ -38,8 +38,6 @@ if TYPE_CHECKING:
     from carag.policy.decision import Search
     from carag.policy.mask import Mask, Policy
 
-__all__ = ["TextIndex"]
-
 
 class TextIndex(Handle):
     """An index of words, searched by BM25 under a policy.

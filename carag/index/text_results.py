@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from carag.index._core import CData
 
-__all__ = ["AdmissibleChunks", "TermCounts", "TextResult", "TextStats", "copied", "found_result"]
-
 
 class AdmissibleChunks(NamedTuple):
     """Admissible chunks, ascending by the key of the label that admits each."""

@@ -32,8 +32,6 @@ from typing import Final
 from carag.errors import InvalidArgument
 from carag.limits import quoted
 
-__all__ = ["TOKENS_VERSION", "tokenize"]
-
 TOKENS_VERSION: Final = 1
 """Changes whenever a text may give other terms: text indexed under another version is indexed again."""
 

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from carag.index._core import CData
     from carag.index.results import SearchRoom
 
-__all__ = ["QUERIES_BEFORE", "IndexStats", "Views", "views_of"]
 
 QUERIES_BEFORE: Final = 1_000
 """Queries under a policy before its view is made; one of 100,000 rows of 384 dimensions takes a core ten seconds."""

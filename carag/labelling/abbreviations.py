@@ -8,8 +8,6 @@ from __future__ import annotations
 import re
 from typing import Final
 
-__all__ = ["abbreviates"]
-
 _REACH: Final = 40
 """Characters examined before and after a full stop."""
 _BRACKETS: Final = 400

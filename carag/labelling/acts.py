@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from carag.policy.vocabulary import Lifecycle
     from carag.policy.word import PolicyFlag
 
-__all__ = ["Done", "document_histories", "done"]
-
 
 class Done(NamedTuple):
     """What one document does to another, and from which minute on."""

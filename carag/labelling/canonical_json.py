@@ -7,8 +7,6 @@ from typing import Final
 
 from carag.errors import InvalidArgument
 
-__all__ = ["canonical_json"]
-
 _ENCODER: Final = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 

@@ -20,7 +20,6 @@ from carag.labelling.sentences import sentence_ends
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["CHUNKER_VERSION", "Boundary", "Chunk", "boundaries", "chunk"]
 
 CHUNKER_VERSION: Final = "clause-2"
 """Must change whenever the same text may be split differently; part of a filing's content hash."""

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-__all__ = ["NOWHERE", "Path", "between"]
-
 
 class Path(NamedTuple):
     """The place of a piece of text: the headings above it, and the labels of its clause, the outermost first."""

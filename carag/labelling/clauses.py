@@ -20,7 +20,6 @@ from carag.labelling.numbering import Numbering
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-__all__ = ["CLAUSES_VERSION", "ClauseChunk", "chunk_by_clauses"]
 
 CLAUSES_VERSION: Final = "clauses-3"
 """Must change whenever the same text may be split or named differently; part of a document's content hash."""

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from carag.policy import Vocabulary
     from carag.policy.vocabulary import FactRule
 
-__all__ = ["DeclaredLabel", "FactProblem", "label_facts", "quarantined"]
 
 _TRUE = frozenset({"true", "yes", "1"})
 _FALSE = frozenset({"false", "no", "0", ""})

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["NOTE_MARK", "furniture"]
 
 NOTE_MARK: Final = r"\[\^[^\]\s]{1,8}\]"
 """A regular expression for a note's mark, ``[^1]``, as the readers write it after the text it marks."""

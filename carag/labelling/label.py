@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from enum import StrEnum
 
-__all__ = ["Cause", "Label", "Quarantine"]
-
 
 class Cause(NamedTuple):
     """Why a bit is set."""

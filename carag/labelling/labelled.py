@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
     from carag.policy import Value
 
-__all__ = ["Facts", "LabelledDocument", "LabelledPassage", "Made", "NotMade", "content_hash"]
 
 Facts: TypeAlias = "Mapping[str, Any]"
 """What is known about one document, as JSON values."""

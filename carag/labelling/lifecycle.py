@@ -11,8 +11,6 @@ if TYPE_CHECKING:
 
     from carag.policy.word import PolicyFlag
 
-__all__ = ["Effect", "StateBits", "StateCause", "StateSpan", "spans_of"]
-
 
 class StateCause(NamedTuple):
     """A state bit and the document that sets it."""

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-__all__ = ["named"]
 
 _FIELD: Final = re.compile(r"\{(\w+)\}")
 

@@ -15,7 +15,6 @@ from carag.labelling.numerals import readings_of
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["Numbering"]
 
 _RANKS: Final = {
     **dict.fromkeys(("annex", "annexe", "annexure", "appendix", "schedule"), 0),

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     Test: TypeAlias = Callable[[Any], Any]
 
-__all__ = ["Level", "QuarantineRule", "Rule", "label_words"]
-
 
 class Level(StrEnum):
     """What a bit describes: a document, a passage or a document's state."""

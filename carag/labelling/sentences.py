@@ -10,7 +10,6 @@ from carag.labelling.abbreviations import abbreviates
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["sentence_ends", "sentences"]
 
 _STOP: Final = re.compile(
     r"""(?<![.!?…(\[])(?P<mark>[.!?…]+) (?:\s?»|['"”’“)\]])* \s+      # with its quotation marks, but not (...)

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from carag.labelling.labelled import Facts
     from carag.policy import Value, Vocabulary
 
-__all__ = ["StatedDocument", "removed", "stated_documents"]
 
 _ROWS_VERSION: Final = "document-1"
 """Part of the content hash; must change whenever the same document may be stored differently."""

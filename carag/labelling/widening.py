@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from carag.policy import Mask, PolicyTable, Vocabulary
     from carag.policy.intent import IntentRule
 
-__all__ = ["JUDGED", "opened_documents", "widenings"]
 
 _OTHER: Final = "a value that no rule names"
 _ANYWHERE: Final = (True, False, "yes", "no", 1, 0, -1, "", _OTHER)

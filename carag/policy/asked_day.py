@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from datetime import date, datetime
     from zoneinfo import ZoneInfo
 
-__all__ = ["AskedDay", "DayUse"]
-
 
 _FIRST_YEAR: Final = 1970
 """The year of the first valid instant."""

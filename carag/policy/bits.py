@@ -20,7 +20,6 @@ from carag.policy.word import POLICY_BITS, VERSION_WORD, PolicyBit, PolicyFlag, 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Bits", "bit_names", "bits_of", "flags_of", "nearest", "policy_word", "whole_number"]
 
 Bits: TypeAlias = "PolicyFlag | str | int | Iterable[PolicyFlag | str]"
 """A member or a union of members; a name; a 27-bit vector; or several members and names."""

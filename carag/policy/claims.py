@@ -18,7 +18,6 @@ from carag.policy.time import parse_moment
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["TokenVerifier", "fields_of"]
 
 _REQUIRED: Final = ("sub", "role", "purpose")
 """Claims that every token must have."""

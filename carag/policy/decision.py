@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from carag.policy.explain import Reason
     from carag.policy.restrictions import Basis, Ground
 
-__all__ = ["Decision", "Labelled", "Search"]
 
 _CONTROL_RULES: Final = frozenset({Rule.TOMBSTONE, Rule.UNLABELLED, Rule.QUARANTINE})
 """Rules of the control bits (27-31), which hide a passage whatever the policy and the instant."""

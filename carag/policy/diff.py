@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from carag.policy.mask import Mask
     from carag.policy.table import Cell, Pair, PolicyTable
 
-__all__ = ["CellChange", "Direction", "compare", "covers"]
 
 _PASTS: Final = get_args(Past)
 """Rights to ask about the past, from fewest to most."""

@@ -16,7 +16,6 @@ from carag.policy.bits import whole_number
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["MAX_LISTED", "NOBODY", "EntityList", "entity_list", "entity_set"]
 
 MAX_LISTED: Final = 10**10 - 1
 """The greatest entity number that a list can hold: EDGAR's CENTRAL INDEX KEY has ten digits."""

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
     from carag.policy.mask import Mask, Policy
 
-__all__ = ["Reason", "Rule", "reasons", "withheld_kinds"]
 
 _VERSION_FIELD = 7 << 27  # bits 27-29 of a word, its schema version
 
@@ -150,6 +149,7 @@ def _withheld_kinds(
 
 
 def cooling_reason(cooling: int, public_at: int, flags: type[PolicyFlag] = PolicyBit) -> Reason:
+    """Explain that a person cannot read a document yet, because it became public too recently."""
     text = f"{_cooling(cooling, flags)}; this one since {_moment(public_at)}"
     return Reason(Rule.COOLING, _bits(vocabulary_of(flags).groups.cooling, flags), text)
 

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from carag.policy.intent import IntentRule
     from carag.policy.table import Cell, PolicyTable
 
-__all__ = ["infer", "tighten"]
-
 
 def infer(
     session: Session,

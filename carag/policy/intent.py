@@ -12,8 +12,6 @@ if TYPE_CHECKING:
 
     from carag.policy.mask import Mask
 
-__all__ = ["Intent", "IntentRule", "Intents"]
-
 
 class Intent(StrEnum):
     """The names of the restrictions that a question over EDGAR filings can ask for."""

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from carag.policy.vocabulary import Vocabulary
     from carag.policy.word import PolicyFlag
 
-__all__ = ["Finding", "lint", "users_of"]
-
 
 @dataclass(frozen=True, slots=True)
 class Finding:

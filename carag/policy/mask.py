@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from carag.policy.bits import Bits
     from carag.policy.word import PolicyFlag
 
-__all__ = ["MAX_ENTITY", "MAX_MASKS", "NO_ENTITY", "Mask", "Policy", "check_policy"]
 
 MAX_MASKS: Final = 8
 """Greatest number of masks in a policy."""

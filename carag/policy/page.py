@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from carag.policy.vocabulary import FactRule, Vocabulary
     from carag.policy.word import PolicyFlag
 
-__all__ = ["cells_with", "profile_page"]
 
 _OPERATORS = {"equals": "is", "one_of": "is one of", "contains": "lists", "at_least": "≥", "at_most": "≤"}
 

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Self
 
-__all__ = ["Profile"]
 
 _MAX_BYTES: Final = 1 << 20
 """Greatest size of a file of a profile."""

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from carag.policy.decision import Decision
     from carag.policy.explain import Reason
 
-__all__ = ["Explained", "explained"]
 
 _CELL: Final = "compliance, by a reviewed change of this cell of the role and purpose table"
 

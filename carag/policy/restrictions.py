@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from carag.policy.bits import Bits
     from carag.policy.word import PolicyFlag
 
-__all__ = ["Basis", "DealWindow", "Ground", "LawfulBasis", "LegalBasis", "WallCrossing"]
 
 MAX_COOLING: Final = timedelta(days=366)
 """The longest cooling time of a session."""
@@ -181,6 +180,7 @@ def entities(name: str, numbers: Iterable[int]) -> frozenset[int]:
 
 
 def one_entity(name: str, number: int) -> int:
+    """Read the number of one entity, which an error calls ``name``."""
     (found,) = entities(name, [number])
     return found
 

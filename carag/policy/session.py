@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from carag.policy.claims import TokenVerifier
     from carag.policy.word import PolicyFlag
 
-__all__ = ["Session", "SessionSource"]
-
 
 class SessionSource(StrEnum):
     """How the engine came to know the session; the audit record states it."""

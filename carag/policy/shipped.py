@@ -11,18 +11,6 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = [
-    "DEFAULT_PROFILE",
-    "GATE_FILE",
-    "READERS",
-    "READING_FILES",
-    "SHIPPED",
-    "bits_named",
-    "shipped_bits",
-    "shipped_reading",
-    "shipped_text",
-    "table_hashes",
-]
 
 SHIPPED: Final = ("circulars", "clinical", "edgar", "generic")
 """The profiles that ship with the package, by name."""

@@ -18,7 +18,6 @@ from carag.policy.vocabulary import Schema, Text, Vocabulary
 if TYPE_CHECKING:
     from carag.policy.word import PolicyFlag
 
-__all__ = ["Cell", "Pair", "Past", "PolicyTable"]
 
 Past: TypeAlias = Literal["none", "as_of", "as_of+known_at"]
 """Rights to ask about the past; each includes the one before."""

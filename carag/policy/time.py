@@ -14,16 +14,6 @@ from carag.errors import InvalidArgument
 from carag.limits import quoted
 from carag.policy.bits import whole_number
 
-__all__ = [
-    "EASTERN",
-    "NEVER",
-    "as_of_minutes",
-    "from_minutes",
-    "instants",
-    "known_at_microseconds",
-    "parse_moment",
-]
-
 EASTERN: ZoneInfo
 """EDGAR's clock: acceptance times are Eastern, and a filing day ends at midnight Eastern."""
 

@@ -17,7 +17,6 @@ from carag.limits import check_text, quoted, shown
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["Toml", "a_number", "lines_of"]
 
 KeyPath: TypeAlias = "tuple[str | int, ...]"
 """The keys that lead to a value, and the positions, from 0, of list elements."""

@@ -33,19 +33,6 @@ from carag.policy.word import POLICY_BITS, PolicyBit, PolicyFlag, flags_named, s
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-__all__ = [
-    "BitMeaning",
-    "FactRule",
-    "Groups",
-    "Lifecycle",
-    "PurposeKinds",
-    "RequiredFact",
-    "Vocabulary",
-    "Words",
-    "intents",
-    "meaning",
-    "vocabulary_of",
-]
 
 _CELL: Final = "compliance, by a reviewed change of this cell of the role and purpose table"
 _MAX_BITS: Final = POLICY_BITS.bit_length()

@@ -19,8 +19,6 @@ from carag.errors import InvalidArgument
 from carag.limits import INT64, check_text, quoted
 from carag.policy.bits import nearest
 
-__all__ = ["EVERYWHERE", "FieldKind", "Value", "Where", "in_one_form"]
-
 FieldKind: TypeAlias = Literal["text", "number", "date", "boolean"]
 Value: TypeAlias = str | int | float | bool
 """A value of metadata in the form in which it is compared."""

@@ -19,18 +19,6 @@ from carag.limits import quoted, shown
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = [
-    "CONTROL",
-    "POLICY_BITS",
-    "QUARANTINE",
-    "SCHEMA_VERSION",
-    "TOMBSTONE",
-    "VERSION_WORD",
-    "PolicyBit",
-    "PolicyFlag",
-    "flags_named",
-    "same_bits",
-]
 
 POLICY_BITS: Final = (1 << 27) - 1
 """The policy vector, bits 0-26 of a word."""

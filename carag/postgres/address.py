@@ -12,8 +12,6 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from carag.errors import InvalidArgument, MissingExtra
 
-__all__ = ["SCHEMA", "Address", "check_name", "driver", "fields_of", "taken_out", "with_parameter"]
-
 SCHEMA: Final = "carag"
 """The schema of a store's documents, unless its address names another; the names of its log's and its values' begin
 with it.

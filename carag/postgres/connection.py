@@ -11,7 +11,6 @@ from carag.postgres.address import driver, fields_of
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping
 
-__all__ = ["DURABLE", "LATE", "connected", "described", "not_durable"]
 
 DURABLE: Final = {"fsync": "on", "full_page_writes": "on", "synchronous_commit": "on"}
 """Settings a server needs so that what it acknowledges survives a power cut."""

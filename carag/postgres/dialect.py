@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["InPostgres", "in_postgres", "table_in_postgres"]
 
 _FORMS: Final = (
     (

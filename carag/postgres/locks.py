@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["lock", "try_lock", "unlock"]
-
 
 def lock(db: Any, name: str, of: int, *, session: bool = False) -> None:
     """Wait for a lock: one of several, ``of``, of a name such as a schema's; held until the transaction ends."""

@@ -22,7 +22,6 @@ from carag.postgres.connection import LATE, connected
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-__all__ = ["Pool"]
 
 _TRIES: Final = 3
 """Most attempts."""

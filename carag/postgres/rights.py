@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["grant"]
-
 
 def grant(db: Any, schema: str, role: str, rights: Mapping[str, str]) -> None:
     """Grant rights by table or view, as the owner of the schema; the names have been checked."""

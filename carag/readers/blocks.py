@@ -20,7 +20,6 @@ from carag.readers.raised import NOTE, bare, lowered, raised
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
-__all__ = ["Blocks", "Number"]
 
 MAX_TABLES: Final = 64
 """Greatest depth of tables nested in cells: each level copies the text within once more. E-mails have 15."""

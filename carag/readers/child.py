@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Self
 
-__all__ = ["Child"]
 
 MAX_SECONDS: Final = 120
 """Seconds of processor time that one file may take: a PDF of 5,000 pages with 40 short lines takes about 50, and 32 MiB

@@ -21,7 +21,6 @@ from carag.readers.outcome import Content, ProblemKind, Unreadable
 if TYPE_CHECKING:
     from lxml.etree import _Element
 
-__all__ = ["read_docx"]
 
 MAX_UNPACKED: Final = 1 << 25
 """Greatest number of decompressed bytes of all parts that are read of one file, without pictures: if all of it is tags,

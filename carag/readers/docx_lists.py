@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
     from carag.readers.docx_styles import ListPlace, Styles
 
-__all__ = ["KINDS", "Lists"]
 
 _LEVELS: Final = 9
 _PLACE: Final = re.compile(r"%([1-9])")

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
     from carag.readers.docx_styles import RunLook, Styles
 
-__all__ = ["Notes", "Story"]
 
 MAX_BOXES: Final = 32
 """Greatest depth of nested text boxes; Word itself never nests them."""

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
     from lxml.etree import _Element
 
-__all__ = ["ListPlace", "RunLook", "Styles", "attribute", "child", "is_on", "name_of", "stated"]
 
 _FALSE: Final = {"0", "false", "off"}
 _RAISED_FROM: Final = 2

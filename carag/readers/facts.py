@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 
     from carag.readers.outcome import Fact
 
-__all__ = ["MAX_FACTS", "check_facts", "merged_facts", "with_id_as_text"]
 
 MAX_FACTS: Final = 256
 """Greatest number of metadata fields of a document."""

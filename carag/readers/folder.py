@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
     from carag.readers.outcome import Fact
 
-__all__ = ["read_folder"]
 
 MAX_FILE: Final = 1 << 27
 """Greatest number of bytes of a file that is read whole; JSON Lines may have any size."""

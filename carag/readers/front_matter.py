@@ -17,7 +17,6 @@ from carag.readers.facts import check_facts
 if TYPE_CHECKING:
     from carag.readers.outcome import Fact
 
-__all__ = ["split_front_matter"]
 
 _FENCE: Final = "---"
 _FIELD: Final = re.compile(r"([^\W\d][\w.-]*):(?:[ \t]+(.*?))?[ \t]*")

@@ -13,7 +13,6 @@ from carag.readers.json_rows import bounded_lines, row_of
 if TYPE_CHECKING:
     from os import PathLike
 
-__all__ = ["GateQuestion", "read_gate_questions"]
 
 MAX_LINE: Final = 1 << 18
 """Greatest number of bytes in one line: a question of 8,192 characters, each escaped as 12 bytes, and 1,000 ids."""

@@ -15,8 +15,6 @@ from typing import Final, NamedTuple
 from carag.readers.outcome import ProblemKind, Unreadable
 from carag.readers.raised import NOTE
 
-__all__ = ["FIGURE", "Cell", "Placed", "body_of", "columned", "columns_of", "grid_of", "joined"]
-
 MAX_CELLS: Final = 1 << 22
 """Greatest number of places in one table's grid, whose columns need not line up between rows."""
 _MOST_ACROSS: Final = 1000

@@ -24,7 +24,6 @@ from carag.readers.symbols import is_symbol_font, symbol
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-__all__ = ["ENCODINGS", "Page", "read_html", "read_markup"]
 
 MAX_MARKUP: Final = 1 << 25
 """Greatest number of bytes of an HTML file; if all of it is tags, reading takes half a minute."""

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
     from carag.readers.packed import Unpacked
 
-__all__ = ["bounded_lines", "content_of_row", "lines_of", "row_of", "strict_json"]
 
 MAX_LINE: Final = 1 << 26
 """Greatest number of bytes of one line."""

@@ -12,8 +12,6 @@ from carag.errors import CorruptFile, InvalidArgument, type_and_place
 from carag.limits import shown
 from carag.visible import logger
 
-__all__ = ["Content", "Fact", "Problem", "ProblemKind", "ReadDocument", "Unreadable", "problem_of"]
-
 _logger = logger(__name__)
 
 Fact: TypeAlias = str | int | float | bool | list[str]

@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Self
 
-__all__ = ["Unpacked"]
 
 MAX_GROWTH: Final = 200
 """Greatest ratio of decompressed to compressed bytes: 14 times the greatest of 4,758 real filings (14.3). Deflate alone

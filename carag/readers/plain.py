@@ -9,8 +9,6 @@ from typing import Final
 from carag.readers.front_matter import split_front_matter
 from carag.readers.outcome import Content, ProblemKind, Unreadable
 
-__all__ = ["decoded", "read_plain"]
-
 _MARKS: Final = {
     codecs.BOM_UTF8: "utf-8",
     codecs.BOM_UTF16_LE: "utf-16-le",

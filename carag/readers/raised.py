@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-__all__ = ["NOTE", "bare", "lowered", "raised"]
 
 LONGEST: Final = 8
 """Greatest number of characters of a note mark; longer raised text is plain text."""

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
     from carag.readers.outcome import Fact
 
-__all__ = ["MAX_SIDECAR", "SIDECARS", "Sidecar"]
 
 SIDECARS: Final = ("metadata.csv", "metadata.jsonl")
 MAX_SIDECAR: Final = 1 << 26

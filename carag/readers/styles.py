@@ -15,8 +15,6 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["INLINE", "Look", "Style", "StyleSheet"]
-
 
 class Look(Enum):
     """How the text of an element is treated."""

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["is_symbol_font", "symbol"]
-
 _SYMBOL: Final = dict(
     zip(
         range(0x20, 0x7F),

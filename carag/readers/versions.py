@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["READER_VERSIONS", "may_read_otherwise"]
 
 READER_VERSIONS: Final = {
     ".docx": "docx/2",

@@ -22,16 +22,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = [
-    "BedrockSettings",
-    "Cohere",
-    "Titan",
-    "bedrock_client",
-    "calling",
-    "converse",
-    "malformed_answer",
-    "reply_text",
-]
 
 _T = TypeVar("_T")
 _REMEDIES: Final = {

@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     from carag.retrieval.reading.numbers import NumberPlace
     from carag.store.store import CorpusStore
 
-__all__ = ["Catalogue", "Understood"]
 
 _VERSION: Final = "reading-3"
 """Change it whenever a question may be read, or documents ordered, differently."""

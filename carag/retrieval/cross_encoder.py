@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["CrossEncoder"]
 
 _INPUTS: Final = {"input_ids": "ids", "attention_mask": "attention_mask", "token_type_ids": "type_ids"}
 """Inputs that a graph may have, by Hugging Face's names, and the tokenizer's names for them."""

@@ -14,15 +14,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = [
-    "Embedder",
-    "check_texts",
-    "checked_rows",
-    "equal_spans",
-    "headed",
-    "mean_of_windows",
-    "unit_rows",
-]
 
 _UNIT: Final = 1e-5
 """A row's length may differ from 1 by this much, as rounding; such rows stay as they are, bit for bit."""

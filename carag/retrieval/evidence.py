@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from carag.backends import IndexState
     from carag.policy import Reason
 
-__all__ = ["NOTHING_NAMED", "Evidence", "Head", "Hidden", "Passage", "Topic", "Withheld", "Words"]
-
 
 @dataclass(frozen=True, slots=True)
 class Head:

@@ -14,8 +14,6 @@ from carag.retrieval.reranker import checked_scores
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["JinaReranker"]
-
 
 class JinaReranker:
     """Rerank with a cross-encoder on a server, by its name there.

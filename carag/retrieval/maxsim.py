@@ -17,7 +17,6 @@ from carag.retrieval.model_files import fingerprint
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["MaxSim"]
 
 _SCORING: Final = 1
 """Version of the score. Raise it when the score changes, so that records differ."""

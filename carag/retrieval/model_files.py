@@ -18,8 +18,6 @@ from carag.errors import ModelUnavailable
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
-__all__ = ["PackagedFile", "fingerprint", "tokenizer_of"]
-
 
 @dataclass(frozen=True, slots=True)
 class PackagedFile:

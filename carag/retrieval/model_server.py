@@ -19,7 +19,6 @@ from carag.limits import quoted
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["ModelServer", "check_count"]
 
 MAX_REPLY_BYTES: Final = 1 << 26
 """The largest body of an answer: 64 vectors of 16,384 numbers take a third of it."""

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["OpenAiEmbedder"]
 
 _PROBE: Final = "dimension"
 """Embedded once to learn the number of components; it reveals nothing about anyone's texts."""

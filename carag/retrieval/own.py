@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     from carag.retrieval.embedder import Embedder
 
-__all__ = ["OwnEmbedder", "own_embedder"]
 
 _NEEDED: Final = ("name", "dim", "embed_documents", "embed_query")
 

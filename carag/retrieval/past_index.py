@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from carag.store.store import CorpusStore
     from carag.store.values import Labels
 
-__all__ = ["PastIndex", "add_labels"]
 
 _BATCH: Final = 4096
 """Labels that are opened or added at a time."""

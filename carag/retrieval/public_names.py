@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     from carag.store.store import CorpusStore
 
-__all__ = ["MAX_BYTES", "PublicName", "PublicNames"]
 
 MAX_BYTES: Final = 1 << 26
 """The largest table in bytes, unpacked; the SEC's, of 10,000 companies, has less than a megabyte."""

@@ -17,17 +17,6 @@ if TYPE_CHECKING:
     from carag.retrieval.embedder import Embedder
     from carag.retrieval.reranker import Reranker
 
-__all__ = [
-    "DEFAULT_EMBEDDER",
-    "EMBEDDERS",
-    "RERANKERS",
-    "Model",
-    "any_reranker",
-    "embedder_by_name",
-    "is_embedder",
-    "made",
-    "reranker_by_name",
-]
 
 DEFAULT_EMBEDDER: Final = "minilm"
 """The best recall@8 within the budgets for latency and ingestion (``bench/embedders/RESULTS.md``)."""

@@ -13,7 +13,6 @@ from carag.retrieval.model_files import fingerprint
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["OwnReranker", "Reranker", "checked_scores", "own_reranker", "pool_size"]
 
 _NEEDED: Final = ("name", "rerank")
 _POOL: Final = 4

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from carag.store.store import CorpusStore
     from carag.store.values import StoredChunk, StoredLabel
 
-__all__ = ["EXACT_LIMIT", "Retriever", "Searchable", "passage_of"]
 
 EXACT_LIMIT: Final = 1 << 28
 """The largest product of admissible rows and dimension that is searched exactly. It is not a time, so that a question

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["SentenceTransformerEmbedder"]
 
 _MAX_PREFIX: Final = 1000
 """Characters."""

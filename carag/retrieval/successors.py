@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from carag.retrieval.retriever import Searchable
     from carag.store.values import StoredLabel
 
-__all__ = ["Successor", "successors"]
-
 
 _WEIGHT: Final = tuple(ActKind)
 """If one document acts on another in several ways, the first of these is reported: replacing includes amending."""

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from tokenizers import Tokenizer
 
-__all__ = ["StaticWordLlama"]
 
 _WEIGHTS: Final = PackagedFile(
     "wordllama==0.4.0.post1",

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from carag.store.store import CorpusStore
     from carag.store.values import StoredChunk
 
-__all__ = ["KeptWords", "LabelChanges", "add_words", "header_hash", "label_words"]
 
 _logger = logger(__name__)
 

@@ -15,7 +15,6 @@ from carag.service.problems import Problem
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["Admission", "Person", "Strangers"]
 
 _MAX_PERSONS: Final = 100_000
 """Most persons whose rate is remembered; the one who asked longest ago is forgotten first."""

@@ -42,7 +42,6 @@ if TYPE_CHECKING:
 
     from carag.service.service import Service
 
-__all__ = ["application", "described", "operations"]
 
 _logger = logger(__name__)
 

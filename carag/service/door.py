@@ -17,7 +17,6 @@ from carag.service.release import ExactLoop
 if TYPE_CHECKING:
     import asyncio
 
-__all__ = ["MAX_HEAD", "Door", "DoorLoop", "PeerListener"]
 
 MAX_HEAD: Final = 16 << 10
 """Most bytes in a request's head, give or take one piece; a token with many groups has a few thousand."""

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from carag.engine.tokens import JwtVerifier
     from carag.policy import PolicyTable
 
-__all__ = ["REQUIRED", "Cell", "Duty", "GrantVerifier", "Grants", "GrantsFile", "record_grants"]
 
 _logger = logger(__name__)
 

@@ -9,8 +9,6 @@ import uvicorn
 
 from carag.service.door import MAX_HEAD, Door
 
-__all__ = ["BACKLOG", "first_server", "plain_server"]
-
 BACKLOG: Final = 512
 """Connections at once; beyond it uvicorn itself answers 503."""
 

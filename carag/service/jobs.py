@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from carag.engine import Engine
     from carag.service.admission import Person
 
-__all__ = ["Job", "Jobs", "State"]
 
 _logger = logger(__name__)
 

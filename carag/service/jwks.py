@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
     from cryptography.hazmat.primitives.asymmetric.types import PublicKeyTypes
 
-__all__ = ["COOLDOWN_SECONDS", "FRESH_SECONDS", "STALE_SECONDS", "JwksKeys", "fetched", "read_keys"]
 
 _logger = logger(__name__)
 

@@ -19,7 +19,6 @@ from carag.visible import logger, visible_line
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-__all__ = ["EVENTS", "KEYS", "Lines", "shown"]
 
 _logger = logger(__name__)
 

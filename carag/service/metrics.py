@@ -12,7 +12,6 @@ from carag.service.problems import TITLES
 if TYPE_CHECKING:
     from collections.abc import Callable, Container
 
-__all__ = ["INTERFACE", "OPERATIONS", "Metrics"]
 
 INTERFACE: Final = (
     "ask",

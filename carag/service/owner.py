@@ -40,7 +40,6 @@ if TYPE_CHECKING:
 
     from carag.engine import Engine
 
-__all__ = ["IS_THERE", "NAME", "OwnerSocket", "asked_there", "digests"]
 
 _logger = logger(__name__)
 NAME: Final = "owner.sock"

@@ -16,8 +16,6 @@ from carag.errors import (
     StoreLocked,
 )
 
-__all__ = ["MEDIA_TYPE", "TITLES", "Problem", "ProblemBody", "problem_of"]
-
 MEDIA_TYPE: Final = "application/problem+json"
 
 _UNAUTHORIZED: Final = {

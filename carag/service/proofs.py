@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from carag.audit.tlog.tiles import Tile
     from carag.policy import Session
 
-__all__ = ["bare_receipt", "own_receipt", "tile"]
-
 
 def own_receipt(log: AuditLog, seq: int, session: Session) -> bytes:
     """Make the receipt of one of the session's own records once more, with nothing opened and no passages.

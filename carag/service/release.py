@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from carag.service.admission import Person
     from carag.service.metrics import Metrics
 
-__all__ = ["OPERATIONS", "Asker", "ExactLoop", "Released", "Schedule", "level_of", "operation_of", "padded"]
 
 _logger = logger(__name__)
 

@@ -30,21 +30,6 @@ if TYPE_CHECKING:
     from carag.policy import FieldKind, PolicyFlag, Session
     from carag.service.grants import Cell
 
-__all__ = [
-    "MAX_KEY",
-    "AskBody",
-    "DocumentBody",
-    "ExplainBody",
-    "IngestBody",
-    "Narrow",
-    "RetrieveBody",
-    "Strict",
-    "idempotency_key",
-    "parsed",
-    "read_body",
-    "read_json",
-    "validated",
-]
 
 _Model = TypeVar("_Model", bound=BaseModel)
 

@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from carag.service.release import Asker
     from carag.service.settings import ServiceSettings
 
-__all__ = ["Service"]
 
 _logger = logger(__name__)
 _MAX_DIGITS: Final = 16

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     from carag.service.service import Service
 
-__all__ = ["serve"]
 
 _logger = logger(__name__)
 _POLL_SECONDS: Final = 0.05

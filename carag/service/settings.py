@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-__all__ = ["ServiceSettings", "SlotSettings", "is_loopback"]
 
 _ALGORITHMS: Final = ("RS256", "PS256", "ES256", "ES384", "EdDSA")
 """The same as :data:`carag.engine.tokens.ALGORITHMS`, without importing it; a test compares them."""

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     from carag.policy import PolicyTable
 
-__all__ = ["ALLOWED", "attribute", "describe", "note", "request"]
 
 _METHODS: Final = frozenset({"GET", "POST"})
 _OTHER_METHOD: Final = "_OTHER"

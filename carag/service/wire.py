@@ -24,21 +24,6 @@ from carag.retrieval.evidence import Head
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = [
-    "AnswerBody",
-    "ExplanationBody",
-    "PolicyBody",
-    "RetrievalBody",
-    "answer_json",
-    "answer_of",
-    "encoded",
-    "explanation_json",
-    "explanation_of",
-    "receipt_of",
-    "retrieval_json",
-    "retrieval_of",
-]
-
 
 _DERIVED: Final = {"document_id", "version"}
 

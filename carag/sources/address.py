@@ -13,8 +13,6 @@ from urllib.parse import quote, unquote, urljoin, urlsplit
 from carag.errors import InvalidArgument
 from carag.limits import quoted
 
-__all__ = ["Address", "Scope", "file_name"]
-
 MAX_URL: Final = 2048
 """Greatest number of characters of an address; RFC 9110, 4.1, recommends supporting 8,000."""
 _PORTS: Final = {"http": 80, "https": 443}

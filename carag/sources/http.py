@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
     from carag.sources.address import Address
 
-__all__ = ["Sender"]
 
 _CONNECT_SECONDS: Final = 10.0
 """Longest wait for one connection."""

@@ -12,7 +12,6 @@ if TYPE_CHECKING:
 
     from carag.readers.child import Child
 
-__all__ = ["hrefs", "links_of"]
 
 MAX_LINKS: Final = 10_000
 """Greatest number of links of one page that are followed."""

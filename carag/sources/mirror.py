@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from carag.sources.robots import Rules
     from carag.sources.state import Waiting
 
-__all__ = ["FetchReport", "Gone", "Limits", "fetch"]
 
 _KINDS: Final = {
     "text/html": ".html",

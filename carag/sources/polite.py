@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from carag.sources.address import Address
     from carag.sources.http import Sender
 
-__all__ = ["Paused", "Polite", "TimeIsOver"]
 
 TRIES: Final = 4
 """Greatest number of requests for one address in a run."""

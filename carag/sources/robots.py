@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
     from carag.sources.polite import Polite
 
-__all__ = ["TOKEN", "Robots", "Rules"]
 
 TOKEN: Final = "carag"  # noqa: S105 - the product token of RFC 9309, 2.2.1
 """The name of this program in a ``robots.txt``."""

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import Self
 
-__all__ = ["Page", "State", "Waiting"]
 
 _SCHEMA: Final = (
     "CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT",

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from contextlib import AbstractContextManager
 
-__all__ = ["CHANGE", "Notes"]
 
 CHANGE: Final = "configuration"
 """The note that every change of what is in force replaces, so that each process notices it."""

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from carag.labelling.labelled import LabelledDocument, LabelledPassage
     from carag.labelling.lifecycle import StateSpan
 
-__all__ = ["Transaction"]
-
 
 class Transaction:
     """One transaction of a store; see :meth:`~carag.store.store.CorpusStore.writing`.

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from carag.store.values import Counts, Reading, Snapshot, StoredDocument
 
-__all__ = ["StoredDocuments"]
-
 
 class StoredDocuments:
     """The documents of a :class:`~carag.store.store.CorpusStore`, by id."""

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
     from carag.store.values import PastLabel, Reading, Snapshot
 
-__all__ = ["StoredLabels"]
-
 
 class StoredLabels:
     """The labels of a :class:`~carag.store.store.CorpusStore`, by key."""

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-__all__ = ["PostgresStore", "set_up"]
 
 _FORMAT: Final = f"corpus of CARAG, schema {SCHEMA_VERSION}"
 _MAY: Final = {

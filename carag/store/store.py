@@ -50,8 +50,6 @@ if TYPE_CHECKING:
     from carag.labelling.labelled import LabelledDocument, LabelledPassage
     from carag.policy import Policy, Where
 
-__all__ = ["CorpusStore"]
-
 
 class CorpusStore(Notes):
     """An open store file, for reading and writing; open it with :meth:`open`.

@@ -30,16 +30,6 @@ if TYPE_CHECKING:
     Snapshot: TypeAlias = Callable[[str, Any], Iterator[Any]]
     """Streams the rows of a statement, over a connection that later writes do not change."""
 
-__all__ = [
-    "EVER",
-    "Change",
-    "Counts",
-    "Labels",
-    "PastLabel",
-    "StoredChunk",
-    "StoredDocument",
-    "StoredLabel",
-]
 
 EVER: Final = 2**63 - 1
 """An instant after all others, in microseconds since 1970."""

@@ -22,7 +22,6 @@ import pytest
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["Server", "postgres_servers", "psycopg_or_skip", "reach_programs", "user"]
 
 _NEW = ("-U", "postgres", "-A", "trust", "-E", "UTF8", "--no-locale", "--no-sync", "--no-instructions")
 _SETTINGS = ("listen_addresses=", "max_prepared_transactions=16", "max_connections=60")

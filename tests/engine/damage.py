@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from pathlib import Path
     from random import Random
 
-__all__ = ["damage"]
-
 
 def _cut(random: Random, path: Path, _: list[Path]) -> None:
     content = path.read_bytes()

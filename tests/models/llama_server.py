@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-__all__ = ["serving"]
 
 _PROGRAM: Final = """
 import os, sys, xllamacpp

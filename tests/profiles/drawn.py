@@ -20,7 +20,6 @@ from zoneinfo import ZoneInfo
 if TYPE_CHECKING:
     from random import Random
 
-__all__ = ["NOW", "Asked", "Drawn", "Paper", "admissible", "ask", "papers", "profile"]
 
 NOW: Final = datetime(2026, 1, 5, 9, tzinfo=UTC)
 ZONES: Final = ["UTC", "Europe/Vienna", "America/New_York", "Asia/Kathmandu", "Pacific/Kiritimati"]

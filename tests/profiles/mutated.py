@@ -14,7 +14,6 @@ from carag.policy.shipped import SHIPPED, shipped_text
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["BASES", "Mutant", "Slip", "mutants"]
 
 FILES: Final = ("profile.toml", "roles.toml")
 _PAGE: Final = Path(__file__).parents[2] / "docs" / "how-to" / "write-a-policy.md"

@@ -13,7 +13,6 @@ from carag.errors import InvalidArgument
 if TYPE_CHECKING:
     from bench.ann.engine import Engine
 
-__all__ = ["LEFT_OUT", "PEERS", "peer"]
 
 PEERS: Final = {
     "numba-scan": ("scans", "NumbaScan"),

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["Hnsw", "HnswSq8", "IvfFlat", "IvfPqFastScan"]
 
 _NPROBES: Final = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
 _TRAINING_ROWS: Final = 100_000

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["EFS", "Callback", "Native", "build_graph"]
 
 EFS: Final = (10, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024, 2048)
 EF_CONSTRUCTION: Final = 200

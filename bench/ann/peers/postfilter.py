@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["WIDEST", "Glass", "PostFilter"]
 
 WIDEST: Final = 8 * EFS[-1]
 """Candidates at most; a scan of what is admissible is long since faster."""

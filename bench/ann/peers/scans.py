@@ -12,7 +12,6 @@ from bench.ann.engine import Build, Engine, Request, Rows, Store, optional
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["NumbaScan", "NumpyGrouped"]
 
 _NO_TIME: Final = 2**32 - 1
 

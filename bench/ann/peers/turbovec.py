@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["TurboVec"]
 
 _SAMPLE: Final = 1_024
 

@@ -11,7 +11,6 @@ from carag.http import NoAnswer, Reply, send, server_of
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["check_url", "post"]
 
 MAX_REPLY_BYTES: Final = 1 << 20
 """Largest body of a reply."""

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from carag.audit.anchors.evidence import Evidence
     from carag.audit.tlog.note import Note, NoteKey
 
-__all__ = ["Anchor", "Submission", "check_known"]
-
 
 @dataclass(frozen=True, slots=True)
 class Submission:

@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from carag.audit.log.log import AuditLog
     from carag.audit.records.event import Event
 
-__all__ = ["EVERY_RECORDS", "EVERY_SECONDS", "Anchoring"]
 
 EVERY_SECONDS: Final = 60.0
 """Default time between rounds."""

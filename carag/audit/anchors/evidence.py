@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from carag.audit.tlog.encoding import Json
     from carag.audit.tlog.note import NoteKey
 
-__all__ = ["EVIDENCE_FORMAT", "Evidence", "Shelf"]
 
 EVIDENCE_FORMAT: Final = "carag-anchor/v1"
 """Name and version of the format."""

@@ -11,8 +11,6 @@ from enum import StrEnum
 
 from carag.errors import InvalidArgument
 
-__all__ = ["Exposure", "Standing", "Window"]
-
 
 class Standing(StrEnum):
     """The state of a log with respect to its anchors."""

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
     from carag.audit.tlog.note import NoteKey
 
-__all__ = ["History", "Pinned", "check_pin", "leads_to"]
-
 
 class History(Protocol):
     """The methods of ``AuditLog`` that are needed here."""

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from carag.audit.auditor.reader import LogReader
     from carag.audit.tlog.note import NoteKey
 
-__all__ = ["ReaderHistory", "Reviewed", "review"]
-
 
 class ReaderHistory(NamedTuple):
     """The history of a log opened for reading, with which evidence is compared."""

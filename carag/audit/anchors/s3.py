@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from carag.audit.tlog.checkpoint import Checkpoint
     from carag.audit.tlog.note import NoteKey
 
-__all__ = ["CLOCK_TOLERANCE_SECONDS", "RETAIN_DAYS", "S3Anchor"]
 
 RETAIN_DAYS: Final = 2557
 """Default retention: seven years. In COMPLIANCE mode it cannot be shortened later."""

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
     from carag.audit.anchors.anchor import Anchor
 
-__all__ = ["anchors_named"]
-
 
 def anchors_named(
     names: Sequence[str],

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from carag.audit.tlog.checkpoint import Checkpoint
     from carag.audit.tlog.note import NoteKey
 
-__all__ = ["CLOCK_TOLERANCE_SECONDS", "TimestampAnchor"]
 
 CLOCK_TOLERANCE_SECONDS: Final = 300
 """Greatest difference between the authority's clock and this machine's."""

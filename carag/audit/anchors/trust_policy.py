@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
     from carag.audit.tlog.note import NoteKey
 
-__all__ = ["TrustPolicy", "Witness"]
 
 _NONE: Final = "none"
 """The quorum that needs no witness."""

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from carag.audit.tlog.note import NoteKey
     from carag.http import Reply
 
-__all__ = ["CLOCK_TOLERANCE_SECONDS", "WitnessAnchor"]
 
 CLOCK_TOLERANCE_SECONDS: Final = 300
 """Greatest difference between a fresh cosignature's time and this machine's; an older one is a replay."""

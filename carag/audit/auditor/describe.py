@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from carag.audit.receipts.verify import Verification
-    from carag.audit.records.record import Hit, Record
+    from carag.audit.records.hits import Hit
+    from carag.audit.records.record import Record
 
-__all__ = ["CODES", "NOT_SHOWN", "WITHHELD", "Meanings", "describe_receipt", "describe_record", "instant"]
 
 Meanings: TypeAlias = "Callable[[str], Mapping[str, str] | None]"
 """Takes a policy table's hash in hexadecimal; returns names and meanings of its bits, from bit 0, or None."""

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
     from carag.audit.tlog.note import NoteKey
 
-__all__ = ["Examination", "Kept", "examine", "examine_log", "extends", "kept_checkpoint", "kept_receipt"]
-
 
 @dataclass(frozen=True, slots=True)
 class Kept:

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from carag.audit.auditor.examine import Kept
     from carag.audit.auditor.reader import LogReader
 
-__all__ = ["export_log", "write_proof"]
-
 
 def export_log(reader: LogReader, directory: Path, kept: Iterable[Kept] = ()) -> Examination:
     """Write a log into a new or empty directory, and examine it at the same time.

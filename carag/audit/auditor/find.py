@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from carag.audit.auditor.reader import LogReader
 
-__all__ = ["find", "proved"]
-
 
 def find(
     reader: LogReader,

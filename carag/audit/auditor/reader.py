@@ -34,8 +34,6 @@ if TYPE_CHECKING:
 
     from carag.audit.tlog.note import NoteKey
 
-__all__ = ["LogReader", "key_of", "open_checkpoint"]
-
 
 class LogReader(Stored):
     """A log opened for reading, in one fixed state.

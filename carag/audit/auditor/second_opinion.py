@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     from carag.audit.auditor.reader import LogReader
 
-__all__ = ["check_asked", "disagreements", "node_tree", "second_opinion_on"]
 
 _WANTED_MAJOR: Final = "7"
 """The only major version of pymerkle that is used."""

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from carag.audit.tlog.merkle import Frontier, Node
     from carag.audit.tlog.note import Note, NoteKey
 
-__all__ = ["Backend", "Batch", "Tip"]
-
 
 @dataclass(frozen=True, slots=True)
 class Batch:

@@ -40,7 +40,6 @@ if TYPE_CHECKING:
 
     from carag.audit.log.backend import Backend
 
-__all__ = ["SECOND_COPY", "LogDirectory"]
 
 SECOND_COPY: Final = "evidence.url"
 """The file with which versions up to 0.3 named a server that got a copy of every record."""

@@ -22,7 +22,6 @@ from carag.errors import AuditUnavailable, CaragError, without_frames
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-__all__ = ["MAX_BATCH", "MAX_WAITING", "Aside", "GroupCommit"]
 
 MAX_BATCH: Final = 512
 """Most records of a batch."""

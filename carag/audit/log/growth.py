@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from carag.audit.tlog.merkle import Node
     from carag.audit.tlog.note import Note
 
-__all__ = ["Growth"]
-
 
 class Growth:
     """Records added to the end of a log, with the tree nodes that they complete; the old end is not changed."""

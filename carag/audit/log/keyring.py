@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
     from carag.audit.tlog.note import Note, NoteKey
 
-__all__ = ["KeyRing"]
 
 _NEXT: Final = "next "
 _UNTIL: Final = "until "

@@ -32,7 +32,8 @@ from carag.audit.log.rehash import Rehash, Scrubber
 from carag.audit.log.settle import settle
 from carag.audit.receipts.receipt import Receipt
 from carag.audit.records.draft import Draft, disclosed
-from carag.audit.records.record import Record, text_hash
+from carag.audit.records.hits import text_hash
+from carag.audit.records.record import Record
 from carag.audit.records.retention import DEFAULT_CLASS, retention_class
 from carag.audit.records.upkeep import Recovery
 from carag.audit.tlog.batch_paths import BatchPaths
@@ -49,10 +50,9 @@ if TYPE_CHECKING:
     from carag.audit.log.keyring import KeyRing
     from carag.audit.private.store import PrivateStore
     from carag.audit.records.event import Event
-    from carag.audit.records.record import Passage
+    from carag.audit.records.hits import Passage
     from carag.audit.tlog.note import Note
 
-__all__ = ["AuditLog"]
 
 _MAX_BEGINS_A_RECORD: Final = 4000
 """Most begins that a recovery record names: at up to 9 bytes each they fit into MAX_RECORD_BYTES."""

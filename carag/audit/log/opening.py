@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from carag.audit.log.backend import Backend
     from carag.audit.tlog.note import NoteKey
 
-__all__ = ["REHASHED_AT_OPENING", "check_extends", "kept_note", "read_checkpoint", "read_tip", "restorable"]
 
 REHASHED_AT_OPENING: Final = 256
 """Number of newest records hashed again at opening, which must be fast; verify() hashes the whole log."""

@@ -19,7 +19,6 @@ from carag.postgres.rights import grant
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["TABLES", "make_tables", "wrong_with"]
 
 TABLES: Final = {
     "record": {"seq": "bigint", "body": "bytea"},

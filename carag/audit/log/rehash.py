@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from carag.audit.log.stored import Stored
     from carag.audit.tlog.merkle import Node
 
-__all__ = ["Rehash", "Scrubber"]
 
 _LEVEL: Final = 10  # subtrees of 2**10 = 1,024 records, a megabyte or two, are hashed at a time
 

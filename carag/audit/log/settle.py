@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from carag.audit.private.store import PrivateStore
     from carag.audit.records.custody import Target
 
-__all__ = ["settle"]
 
 _KIND_MARKS: Final = (b'"kind":"erasure"', b'"kind":"hold"')  # canonical JSON: nowhere else unescaped
 

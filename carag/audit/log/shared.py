@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from carag.audit.log.backend import Batch, Tip
     from carag.audit.tlog.note import NoteKey
 
-__all__ = ["SharedBackend", "check_tables", "set_up_shared"]
 
 _PAGE_ROWS: Final = 1000
 """Rows fetched at a time."""

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from carag.audit.log.backend import Batch, Tip
     from carag.audit.tlog.note import NoteKey
 
-__all__ = ["SqliteBackend"]
 
 _READING: Final = ("PRAGMA query_only=ON", "PRAGMA cell_size_check=ON", "PRAGMA trusted_schema=OFF")
 

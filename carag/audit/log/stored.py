@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
     from carag.audit.tlog.note import Note
 
-__all__ = ["END", "FILE_TABLES", "SHARED_TABLES", "START", "Stored"]
 
 FILE_TABLES: Final = ("rec", "cp")
 SHARED_TABLES: Final = ("record", "checkpoint")

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from carag.audit.log.log import AuditLog
     from carag.audit.records.commitment import Opening
 
-__all__ = ["disclose"]
-
 
 def disclose(
     log: AuditLog, seq: int, *, role: str, actor: str, why: str, fields: Collection[str] = ()

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from carag.audit.receipts.receipt import Receipt
     from carag.audit.records.custody import Target
 
-__all__ = ["KINDS_NEVER_ERASED", "MAX_NAMED_RECORDS", "destroy", "erase"]
 
 MAX_NAMED_RECORDS: Final = 1000
 """Most records that an erasure record names; beyond that it holds only their number."""

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from carag.audit.receipts.receipt import Receipt
     from carag.audit.records.custody import Target
 
-__all__ = ["erase_expired", "expired"]
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _SHORTEST: Final = min(RETENTION.values(), key=lambda each: each.months).code

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from carag.audit.log.log import AuditLog
     from carag.audit.receipts.receipt import Receipt
 
-__all__ = ["place_hold", "release_hold"]
-
 
 def place_hold(
     log: AuditLog,

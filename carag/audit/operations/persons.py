@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from carag.errors import InvalidArgument
 
-__all__ = ["two_persons"]
-
 
 def two_persons(actor: str, approver: str) -> None:
     """Check that two names differ by more than case and spaces; InvalidArgument if they do not, or one is empty."""

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from carag.audit.log.log import AuditLog
     from carag.audit.receipts.receipt import Receipt
 
-__all__ = ["OVERLAP_SECONDS", "add_mldsa", "revoke", "rotate", "successor"]
 
 OVERLAP_SECONDS: Final = 7 * 86_400
 """Default time for which the previous key also signs: seven days."""

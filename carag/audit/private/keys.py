@@ -32,17 +32,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
-__all__ = [
-    "KEY_SIZE",
-    "NONCE_SIZE",
-    "SUCCESSORS",
-    "PrivateKeys",
-    "overwriting",
-    "seal",
-    "unseal",
-    "unwrap",
-    "wrap",
-]
 
 KEY_SIZE: Final = 32
 """Bytes of a key."""

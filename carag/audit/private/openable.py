@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
     from carag.audit.records.commitment import Opening
 
-__all__ = ["PrivateReader", "has_values", "openable"]
-
 
 class PrivateReader:
     """The values of a log, opened with the keys in the same directory, as of one commit.

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     from carag.audit._shared import SharedLink
 
-__all__ = ["SharedValues", "make_values"]
 
 _TABLES: Final = {
     "shelf": "id bigint PRIMARY KEY, wrapped bytea NOT NULL",

@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 
     from carag.audit.records.commitment import Opening
 
-__all__ = ["HOLDERS_A_SHELF", "HoldRow", "PrivateStore", "is_missing"]
 
 HOLDERS_A_SHELF: Final = 512
 """Number of holders per shelf."""

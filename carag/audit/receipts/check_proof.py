@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 _S = TypeVar("_S")
 _T = TypeVar("_T")
 
-__all__ = ["Finding", "check_checkpoint", "check_consistency", "check_inclusion"]
-
 
 class Finding(NamedTuple):
     """A verdict and its reason in words."""

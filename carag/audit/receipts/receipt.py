@@ -37,15 +37,6 @@ if TYPE_CHECKING:
     from carag.audit.records.commitment import Opening
     from carag.audit.state.proof import StateProof
 
-__all__ = [
-    "MAX_RECEIPT_BYTES",
-    "RECEIPT_FORMAT",
-    "Envelope",
-    "Receipt",
-    "checkpoint_in",
-    "open_envelope",
-    "write_receipt",
-]
 
 RECEIPT_FORMAT: Final = "carag-receipt/v1"
 """Name and version of the format."""

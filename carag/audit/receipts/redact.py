@@ -24,8 +24,6 @@ from carag.errors import CorruptFile, InvalidArgument
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-__all__ = ["redact"]
-
 
 def redact(
     receipt: bytes,

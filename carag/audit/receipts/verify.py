@@ -35,8 +35,6 @@ if TYPE_CHECKING:
 
     from carag.audit.tlog.note import NoteKey
 
-__all__ = ["Check", "Verdict", "Verification", "verify_receipt", "verify_unsigned"]
-
 
 class Verdict(StrEnum):
     """The result of a verification."""

@@ -22,8 +22,6 @@ from carag.audit.records.kinds import Outcome, RecordKind, SessionSource
 from carag.audit.records.policy_applied import PolicyApplied
 from carag.errors import InvalidArgument
 
-__all__ = ["Access", "BackendState", "Begin", "Denial", "IndexState", "Models", "with_reading"]
-
 
 def with_reading(names: Collection[str]) -> set[str]:
     """Add what repeats one of these commitments, to omit or erase both: a reading has its question's words."""

@@ -14,8 +14,6 @@ from carag.audit.records.event import Event
 from carag.audit.records.kinds import RecordKind
 from carag.errors import InvalidArgument
 
-__all__ = ["Evaluation", "IndexChange", "Ingest", "ModelChange", "Move", "PolicyChange", "RowsIn"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ingest(Event):

@@ -25,23 +25,6 @@ from carag.limits import MAX_MINUTE, quoted
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-__all__ = [
-    "OPTIONAL",
-    "Code",
-    "Count",
-    "Digest",
-    "Fields",
-    "Key",
-    "Kind",
-    "Label",
-    "Micro",
-    "Minute",
-    "Name",
-    "Number",
-    "Positive",
-    "integer",
-]
-
 
 class Kind(NamedTuple):
     """The values that a field takes."""

@@ -16,8 +16,6 @@ from typing import Final
 
 from carag.errors import InvalidArgument
 
-__all__ = ["COMMITMENT_SIZE", "SALT_SIZE", "Opening", "commit", "hmac_sha256", "random_parts"]
-
 SALT_SIZE: Final = 32
 """Bytes of a salt."""
 COMMITMENT_SIZE: Final = 32

@@ -16,19 +16,6 @@ from carag.audit.tlog import encoding
 from carag.errors import InvalidArgument
 from carag.limits import quoted
 
-__all__ = [
-    "OPENERS",
-    "Basis",
-    "Disclosure",
-    "Erasure",
-    "Hold",
-    "HoldAction",
-    "HoldScope",
-    "Target",
-    "read_targets",
-    "write_targets",
-]
-
 OPENERS: Final = ("auditor", "privacy_officer")
 """The roles that may open private values."""
 

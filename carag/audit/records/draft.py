@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from carag.audit.records.commitment import SALT_SIZE, Opening, random_parts
 from carag.audit.records.event import UNDISCLOSED
-from carag.audit.records.record import Passage, Record
+from carag.audit.records.record import Record
 from carag.audit.records.retention import DEFAULT_CLASS
 from carag.audit.tlog.encoding import MAX_INTEGER
 from carag.errors import InvalidArgument
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from carag.audit.records.event import Event
+    from carag.audit.records.hits import Passage
 
-__all__ = ["Draft", "disclosed"]
 
 _ID_SIZE: Final = 16
 _SEQ: Final = b'"seq":%d,'

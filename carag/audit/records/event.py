@@ -11,8 +11,6 @@ from typing import ClassVar, Final
 from carag.audit.records.codec import Fields
 from carag.audit.records.kinds import RecordKind
 
-__all__ = ["UNDISCLOSED", "Event"]
-
 UNDISCLOSED: Final = frozenset({"conversation", "entities", "targets"})
 """Commitments whose values no receipt contains: lists of companies are inside information, and the asker holds the
 receipt; a conversation and lists of erased records link records together. They stay in ``private.db``, for auditors."""

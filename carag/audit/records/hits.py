@@ -15,8 +15,6 @@ from carag.audit.tlog.encoding import Json, b64url, unb64url
 from carag.errors import InvalidArgument
 from carag.limits import quoted
 
-__all__ = ["HeadRows", "Hit", "Passage", "hit_digest", "text_hash"]
-
 _MICRO: Final = 1_000_000  # millionths in one
 _MAX_SIMILARITY: Final = _MICRO + 10  # float32 cosines exceed 1 by a few units in the last place
 _DIGEST_SIZE: Final = 20  # bytes

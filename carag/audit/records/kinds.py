@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-__all__ = ["ListKind", "Outcome", "RecordKind", "SessionSource"]
-
 
 class RecordKind(StrEnum):
     """The kind of a record's event."""

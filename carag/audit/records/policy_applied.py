@@ -7,8 +7,6 @@ from carag.audit.records.codec import OPTIONAL, Count, Digest, Fields, integer
 from carag.audit.records.kinds import ListKind
 from carag.errors import InvalidArgument
 
-__all__ = ["EntityRule", "PolicyApplied"]
-
 # Records are read for years without carag.policy, so these constants repeat its version 1.
 _CONTROL: Final = 0xF800_0000
 _VERSION_WORD: Final = 1 << 27

@@ -22,7 +22,7 @@ from carag.audit.records.access import Access, Begin, Denial
 from carag.audit.records.changes import Evaluation, IndexChange, Ingest, ModelChange, Move, PolicyChange
 from carag.audit.records.commitment import COMMITMENT_SIZE
 from carag.audit.records.custody import Disclosure, Erasure, Hold
-from carag.audit.records.hits import Hit, Passage, text_hash
+from carag.audit.records.hits import Hit
 from carag.audit.records.kinds import Outcome, RecordKind
 from carag.audit.records.retention import DEFAULT_CLASS, retention_class
 from carag.audit.records.upkeep import Anchored, KeyChange, Recovery
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 
     from carag.audit.records.event import Event
 
-__all__ = ["MAX_RECORD_BYTES", "RECORD_VERSION", "Hit", "Passage", "Record", "text_hash"]
 
 RECORD_VERSION: Final = 1
 """Version of the record format."""

@@ -18,8 +18,6 @@ from typing import Final
 from carag.errors import InvalidArgument
 from carag.limits import quoted
 
-__all__ = ["DEFAULT_CLASS", "RETENTION", "RetentionClass", "retain_until", "retention_class"]
-
 _MIN_MONTHS: Final = 6  # AI Act Art. 19(1) and 26(6)
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 

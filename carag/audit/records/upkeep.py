@@ -16,8 +16,6 @@ from carag.audit.tlog.encoding import b64url, unb64url
 from carag.errors import InvalidArgument
 from carag.limits import quoted
 
-__all__ = ["ED25519", "ML_DSA_44", "Anchored", "KeyAction", "KeyChange", "Recovery"]
-
 ED25519: Final = 1
 ML_DSA_44: Final = 6
 _SIZES: Final = {ED25519: 32, ML_DSA_44: 1312}

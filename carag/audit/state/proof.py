@@ -50,8 +50,6 @@ from carag.audit.tlog.merkle import HASH_SIZE, leaf_hash, node_hash
 from carag.errors import CorruptFile
 from carag.limits import MAX_MINUTE
 
-__all__ = ["Label", "StateProof", "place", "state_entry"]
-
 _DOMAIN: Final = b"carag/state/v1\0"
 _PLACE_DOMAIN: Final = b"carag/state/place/v1\0"
 _UNTIL: Final = "until"

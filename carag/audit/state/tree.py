@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
     from pathlib import Path
 
-__all__ = ["Bucket", "StateTree", "StateView"]
 
 _DEPTH: Final = 13  # levels above the buckets
 _BUCKETS: Final = 1 << _DEPTH

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from carag.audit.tlog.merkle import Frontier, Node
 
-__all__ = ["BatchPaths"]
-
 
 class BatchPaths:
     """Inclusion paths for the leaves between two sizes of a tree; ``completed`` are the nodes that they completed."""

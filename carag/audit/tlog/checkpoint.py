@@ -14,8 +14,6 @@ from carag.audit.tlog.note import check_key_name
 from carag.errors import CorruptFile, InvalidArgument
 from carag.limits import quoted
 
-__all__ = ["MAX_TREE_SIZE", "Checkpoint"]
-
 MAX_TREE_SIZE: Final = (1 << 63) - 1
 """Greatest number of records of a log."""
 

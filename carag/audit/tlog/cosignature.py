@@ -30,7 +30,6 @@ from carag.errors import InvalidArgument
 if TYPE_CHECKING:
     from carag.audit.tlog.checkpoint import Checkpoint
 
-__all__ = ["ed25519_message", "ml_dsa_message", "timed", "untimed"]
 
 _ML_DSA_LABEL: Final = b"subtree/v1\n\0"
 _TIME_SIZE: Final = 8  # bytes

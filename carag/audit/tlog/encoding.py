@@ -22,18 +22,6 @@ from carag.limits import quoted
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-__all__ = [
-    "MAX_INTEGER",
-    "MAX_NESTING",
-    "Json",
-    "b64",
-    "b64url",
-    "decode",
-    "encode",
-    "load",
-    "unb64",
-    "unb64url",
-]
 
 Json: TypeAlias = "int | str | Sequence[Json] | Mapping[str, Json] | None"
 

@@ -27,18 +27,6 @@ from carag.audit.tlog.encoding import b64, unb64
 from carag.audit.tlog.note import KEY_ID_SIZE, Note, NoteSignature, check_key_name
 from carag.errors import CorruptFile, InvalidArgument, MissingExtra
 
-__all__ = [
-    "MlDsaKey",
-    "MlDsaSigningKey",
-    "SigningKey",
-    "VerifierKey",
-    "WitnessKey",
-    "WitnessSigningKey",
-    "WitnessVerifier",
-    "parse_witness_key",
-    "signature_type",
-]
-
 _PRIVATE: Final = "PRIVATE+KEY+"
 """Prefix of an skey."""
 _SEED_SIZE: Final = 32

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     from carag.audit.tlog.note import Note, NoteKey, NoteSignature
 
-__all__ = ["LogVerifier", "parse_vkeys", "signed_by_known", "signed_by_others"]
-
 
 @dataclass(frozen=True, slots=True)
 class LogVerifier:

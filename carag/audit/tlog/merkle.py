@@ -14,23 +14,6 @@ from typing import Final, NamedTuple, TypeAlias
 
 from carag.errors import InvalidArgument
 
-__all__ = [
-    "EMPTY_ROOT",
-    "HASH_SIZE",
-    "Frontier",
-    "Node",
-    "NodeReader",
-    "consistency_proof",
-    "inclusion_proof",
-    "leaf_hash",
-    "node_hash",
-    "peak_positions",
-    "stored_hash_count",
-    "stored_hash_index",
-    "verify_consistency",
-    "verify_inclusion",
-]
-
 HASH_SIZE: Final = 32
 """Bytes of a SHA-256 hash."""
 EMPTY_ROOT: Final = hashlib.sha256(b"").digest()

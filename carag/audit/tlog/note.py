@@ -17,7 +17,6 @@ from carag.limits import quoted
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["KEY_ID_SIZE", "Note", "NoteKey", "NoteSignature", "check_key_name"]
 
 MAX_SIGNATURES: Final = 100
 """Most signatures of a note."""

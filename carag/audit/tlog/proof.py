@@ -15,8 +15,6 @@ from carag.audit.tlog.encoding import b64, unb64
 from carag.audit.tlog.note import Note
 from carag.errors import CorruptFile
 
-__all__ = ["ConsistencyProof", "InclusionProof"]
-
 _HEADER: Final = "c2sp.org/tlog-proof@v1\n"
 """First line of an inclusion proof."""
 _MAX_HASHES: Final = 63

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
     from carag.audit.tlog.merkle import NodeReader
 
-__all__ = ["TILE_WIDTH", "Tile"]
 
 TILE_WIDTH: Final = 256
 """Hashes of a full tile."""

@@ -46,7 +46,6 @@ if TYPE_CHECKING:
     from carag.backends.postgres.place import PostgresCollection
     from carag.backends.protocol import Admitted, Rows
 
-__all__ = ["DEFAULT_COLLECTION", "RECALL", "PostgresBackend"]
 
 DEFAULT_COLLECTION: Final = "carag"
 DEFAULT_SCHEMA: Final = "carag_vectors"

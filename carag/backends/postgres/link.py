@@ -17,7 +17,6 @@ from carag.postgres.pool import Pool
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-__all__ = ["PostgresLink"]
 
 _SETTINGS: Final = {
     "jit": "off",  # compiling takes longer than statements of a few milliseconds

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from carag.backends.postgres.place import PostgresCollection
     from carag.backends.protocol import IndexState, Rows
 
-__all__ = ["PostgresLoads"]
-
 
 class _Load(NamedTuple):
     epoch: int

@@ -12,18 +12,6 @@ from carag.limits import check_text, quoted
 from carag.postgres.address import driver
 from carag.visible import logger
 
-__all__ = [
-    "PostgresCollection",
-    "check_batch",
-    "check_dim",
-    "check_version",
-    "dim_of",
-    "lock_epoch",
-    "make_place",
-    "open_place",
-    "read_place",
-]
-
 _logger = logger(__name__)
 
 _BEFORE_ALL: Final = ""

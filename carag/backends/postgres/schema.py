@@ -19,8 +19,6 @@ from typing import Any, Final
 from carag.errors import BackendUnavailable
 from carag.postgres.locks import lock
 
-__all__ = ["FOREVER", "graph_name", "let_use", "make_collection", "make_graph", "make_tables"]
-
 FOREVER: Final = (1 << 63) - 1
 """The end of a word that still has rows."""
 _FORMAT: Final = "vectors of CARAG, format 1"

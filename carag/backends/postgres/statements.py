@@ -18,27 +18,6 @@ from carag.backends.postgres.wire import COLUMNS
 if TYPE_CHECKING:
     from carag.backends.protocol import Admitted
 
-__all__ = [
-    "AT_MOST",
-    "END",
-    "IS_DONE",
-    "LOADED",
-    "LOADED_CHANGE",
-    "LOADED_WORDS",
-    "LOADING",
-    "RELABEL",
-    "STATE",
-    "TAKEN",
-    "UNKNOWN",
-    "WORDS",
-    "count",
-    "exact",
-    "graph",
-    "graph_settings",
-    "loaded_rows",
-    "parameters",
-    "rows_of_keys",
-]
 
 _READ: Final = ", ".join(COLUMNS)
 _THEN: Final = "collection = %(c)s AND e0 <= %(at)s::bigint"

@@ -15,7 +15,6 @@ from carag.backends.protocol import Rows
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-__all__ = ["COLUMNS", "adapt_vectors", "copy_blocks", "rows_from"]
 
 COLUMNS: Final = ("key", "word", "public_at", "expires_at", "entity", "v")
 """A row's columns, in the order in which they are read."""

@@ -43,7 +43,6 @@ if TYPE_CHECKING:
 
     from carag.backends.protocol import Admitted, Rows
 
-__all__ = ["KEEP", "OPEN", "Nearest", "VersionedBackend", "batch_name"]
 
 KEEP: Final = 60.0
 """Seconds for which a replaced epoch may still be asked for; no search takes as long."""

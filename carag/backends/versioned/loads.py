@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from carag.backends.protocol import IndexState, Rows
     from carag.backends.versioned.register import Register
 
-__all__ = ["VersionedLoads"]
-
 
 class VersionedLoads(VersionedBackend):
     """A :class:`VersionedBackend` that is a :class:`~carag.backends.LoadingBackend`."""

@@ -7,8 +7,6 @@ from typing import NamedTuple
 
 from carag.errors import MALFORMED, BackendFault
 
-__all__ = ["BegunBatch", "Load", "Register", "Sweep"]
-
 
 class Sweep(NamedTuple):
     """How far ended versions have been removed, and may be."""

@@ -14,17 +14,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = [
-    "NEVER",
-    "NUMBERS",
-    "Versions",
-    "check_rows",
-    "no_rows",
-    "row_keys",
-    "row_words",
-    "rows_from",
-    "version_item",
-]
 
 NEVER: Final = (1 << 53) - 1
 """The end of a version that holds: the greatest integer that is exact even if an engine compares doubles."""

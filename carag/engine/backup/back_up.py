@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from os import PathLike
 
-__all__ = ["BACKED_UP", "BackedUp", "back_up", "checked_place", "put", "staged", "written"]
 
 BACKED_UP: Final = "BACKED_UP"
 """Code of the recovery record that a backup writes."""

@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 
     from carag.audit.tlog.encoding import Json
 
-__all__ = ["ANCHORS", "KEYS", "MANIFEST", "NEEDED", "Held", "Manifest", "copied"]
 
 FORMAT: Final = "carag-backup/v1"
 MANIFEST: Final = "manifest.json"

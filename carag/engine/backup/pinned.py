@@ -23,7 +23,6 @@ from carag.visible import logger
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["Pinned"]
 
 _logger = logger(__name__)
 

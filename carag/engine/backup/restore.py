@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from carag.audit.anchors.pin import History
     from carag.audit.tlog.note import NoteKey
 
-__all__ = ["Behind", "Restored", "restore"]
 
 _RESTORED: Final = "RESTORED"
 """Code of the recovery record of a restore, followed by the backup's number of records."""

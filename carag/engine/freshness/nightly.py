@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     from carag.engine.results import SyncReport
 
-__all__ = ["Nightly", "night_trigger"]
 
 _logger = logger(__name__)
 

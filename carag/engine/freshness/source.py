@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from carag.engine.freshness.still import Still
     from carag.store.store import CorpusStore
 
-__all__ = ["Source"]
-
 
 class Source:
     """What a store knows about a folder: by id, the file that each of its documents was in.

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     from carag.engine.folder import PlacedReader
 
-__all__ = ["Still", "read_still"]
 
 _logger = logger(__name__)
 

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from carag.policy import Decision, PolicyTable, Profile, Session
     from carag.retrieval.reading import Declared
 
-__all__ = ["Rules"]
-
 
 class Rules(NamedTuple):
     """The policy in force at one change of the store's configuration."""

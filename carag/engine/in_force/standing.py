@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from carag.engine.configuration import ConfigurationLog
     from carag.engine.results import GateReport
 
-__all__ = ["InForce"]
-
 
 class InForce:
     """What is in force in a store. Every part of an engine calls :meth:`keep_up` at the start of a public operation.

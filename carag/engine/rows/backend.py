@@ -30,24 +30,6 @@ if TYPE_CHECKING:
     from carag.store.values import Labels
 
 
-__all__ = [
-    "COPY",
-    "FILLED",
-    "NATIVE",
-    "PLACE",
-    "Built",
-    "KeptBackend",
-    "build_graph",
-    "check_promises",
-    "follow_anew",
-    "leave_backend",
-    "noted",
-    "parts_of",
-    "place_of",
-    "settled_backend",
-    "unfollowed",
-]
-
 _logger = logger(__name__)
 
 _CLOSED: Final = QUARANTINE | VERSION_WORD

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from carag.store.store import CorpusStore
     from carag.store.values import Labels
 
-__all__ = ["KeptFile", "notes_of_file"]
 
 _logger = logger(__name__)
 

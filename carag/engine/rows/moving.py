@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from carag.audit import AuditLog, Move, RowsIn
-from carag.backends import Checked, Copied, NativeBackend, backend_by_url, copy_rows, rows_of
+from carag.backends import Checked, NativeBackend, backend_by_url, copy_rows, rows_of
+from carag.backends import Copied as Copied
 from carag.backends.moving import same_root
 from carag.backends.root import rows_at
 from carag.engine.collection import Collection, no_progress
@@ -42,7 +43,6 @@ if TYPE_CHECKING:
     from carag.backends import Rows, VectorBackend
     from carag.backends.moving import Moved
 
-__all__ = ["Copied", "compare_backend", "copy_backend", "switch_backend"]
 
 _COPY_FILE: Final = "index.copy"
 """The file, in a store, of a copy that is not searched yet; it later takes the place of the index file."""

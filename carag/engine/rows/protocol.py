@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from carag.backends import AnyIndex
     from carag.store.values import Labels
 
-__all__ = ["Change", "KeptRows"]
-
 
 class Change(NamedTuple):
     """Labels to open and to close in one turn."""

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-__all__ = ["has_store", "open_corpus"]
 
 _CORPUS: Final = "corpus.db"
 _OWN: Final = "shared.id"

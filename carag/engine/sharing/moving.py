@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 
     from carag.postgres.address import Address
 
-__all__ = ["Moved", "move"]
 
 _KEYS: Final = ("audit.key", "private.key", "vkey")
 _ANCHORS: Final = "anchors"

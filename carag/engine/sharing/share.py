@@ -18,7 +18,6 @@ from carag.store.postgres import set_up
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["check_new", "share", "shared_place"]
 
 _LONGEST: Final = 50
 """Greatest number of characters of that name."""

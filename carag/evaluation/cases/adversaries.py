@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from carag.evaluation.cases.ground_truth import GroundTruth
     from carag.evaluation.models import TimedEmbedder
 
-__all__ = ["KINDS", "AttackedCompany", "attacked_pairs", "plan_attacks", "write_amendments", "write_planted"]
 
 KINDS: Final = (
     "canary",

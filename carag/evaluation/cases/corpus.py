@@ -29,16 +29,6 @@ if TYPE_CHECKING:
     from carag.profiles.edgar.facts.filing import Filing
     from carag.retrieval import Embedder
 
-__all__ = [
-    "SIZES",
-    "BuiltCorpus",
-    "ChunkLocation",
-    "CorpusRule",
-    "build_corpus",
-    "names_of",
-    "small_data",
-    "source_of",
-]
 
 _WINDOW: Final = ("2024-07-01", "2026-03-31")
 """First and last filing date of the paper's window."""

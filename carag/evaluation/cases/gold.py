@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["NGRAM_SIZE", "OVERLAP", "holders", "likely_holders", "ngrams"]
 
 NGRAM_SIZE: Final = 5
 """Words in an n-gram."""

@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from carag.retrieval import Passage
     from carag.store.values import StoredDocument
 
-__all__ = ["GroundTruth"]
 
 _BATCH: Final = 4096
 """Labels read from the store at once."""

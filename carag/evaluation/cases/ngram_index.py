@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["NGRAM_SIZE", "NgramIndex"]
 
 NGRAM_SIZE: Final = 8
 """Words in an n-gram."""

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from carag.evaluation.cases.pairs import Pair
     from carag.retrieval import Embedder
 
-__all__ = ["OwnQuestion", "own_pairs", "read_canaries", "read_questions"]
 
 _QUESTION: Final = {"question": True, "role": True, "purpose": True, "documents": False, "as_of": False}
 """The keys of a question, and whether each is required."""

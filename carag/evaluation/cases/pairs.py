@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
     _Option = tuple[Question, Session, tuple[tuple[int, ...], ...]]
 
-__all__ = ["CELLS", "Pair", "cross", "pair_of", "pairs_for_model", "share_of"]
 
 CELLS: Final = (
     ("sell_side", "publish"),

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-__all__ = ["GoldEvidence", "Question", "json_lines", "real_questions", "shipped_questions"]
 
 _SOURCES_WITH_TEXT: Final = ("patronus-ai/financebench", "VeselinL/edgar-rag")
 _SOURCES_WITH_FILINGS: Final = ("docugami/KG-RAG-datasets", "skandula9273/sec-rag-eval")

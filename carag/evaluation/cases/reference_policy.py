@@ -11,8 +11,6 @@ import tomllib
 from importlib.resources import files
 from typing import Any, NamedTuple
 
-__all__ = ["ReferenceLabel", "ReferencePolicy", "reference_session"]
-
 
 class ReferenceLabel(NamedTuple):
     """A label: its word and the names of its bits, the CIKs its passage is about, and the minutes of its validity."""

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from carag.evaluation.cases.ground_truth import GroundTruth
     from carag.evaluation.models import TimedEmbedder
 
-__all__ = ["built_pairs"]
 
 _FACT: Final = re.compile(
     r"\bItem\s+\d\.\d\d\b|\bForm\s+(?:10-K|10-Q|20-F|40-F|6-K|8-K|S-1|S-3)\b", re.IGNORECASE

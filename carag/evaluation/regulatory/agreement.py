@@ -6,8 +6,6 @@ from typing import Final, NamedTuple
 
 from carag.evaluation.regulatory.variants import Variant
 
-__all__ = ["AGREEMENT", "Agreement", "agreement"]
-
 
 class Agreement(NamedTuple):
     """Cohen's kappa of a variant with its default models and the median of three experts."""

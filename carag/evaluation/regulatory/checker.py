@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from carag.evaluation.regulatory.retriever import RetrievedChunk
     from carag.evaluation.regulatory.variants import Settings
 
-__all__ = ["Checker", "ContradictionChecker", "interaction", "verdict_of"]
-
 
 class Checker(Protocol):
     """Judges turns."""

@@ -13,8 +13,6 @@ from carag.evaluation.regulatory.lists import Entry, entries
 from carag.labelling.sentences import sentences
 from carag.limits import quoted
 
-__all__ = ["Chunk", "ChunkerConfig", "package_chunks", "paper_chunks"]
-
 _AROUND: Final = 1_000
 """Most characters of a sentence that are read around a window: text without punctuation is one sentence."""
 _BLANK_LINES: Final = re.compile(r"\n{3,}")

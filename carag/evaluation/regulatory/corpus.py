@@ -23,12 +23,6 @@ if TYPE_CHECKING:
     from carag.policy import Decision
     from carag.store.values import StoredChunk
 
-__all__ = [
-    "CorpusConnector",
-    "LocalCorpusConnector",
-    "RegulatoryDocument",
-    "StoreCorpusConnector",
-]
 
 _GAP: Final = 16
 """Most characters between two passages that are taken for the white space at which the text was cut."""

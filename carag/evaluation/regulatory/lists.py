@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["Entry", "entries"]
 
 _LABEL: Final = re.compile(r"(?:\((?P<round>\w{1,5})\)|(?P<bare>\d{1,3}|[a-z])[.)]|[-•–*])\s")
 _ROMAN: Final = re.compile(r"[ivx]+")

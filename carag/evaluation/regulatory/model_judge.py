@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["WORDING", "ModelJudge", "stances"]
 
 WORDING: Final = (
     "You judge whether a claim complies with passages of a regulation.\n"

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["NliJudge"]
 
 _MEANT: Final = ("entail", "contradict", "neutral")
 """How the names of the three columns begin, in the order of a judge's columns."""

@@ -23,7 +23,6 @@ from carag.labelling.sentences import sentences
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-__all__ = ["Reading", "Said", "read"]
 
 _CACHED: Final = 1 << 14
 """Passages and sentences whose reading is cached: a passage is read for every sentence of a response."""

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from carag.evaluation.regulatory.schemas import RegulatoryMetric
     from carag.evaluation.regulatory.variants import Settings
 
-__all__ = ["page"]
-
 
 def page(sessions: Iterable[RegulatoryMetric], settings: Settings, run: MetricRun) -> Iterator[str]:
     """Yield the page in pieces; it needs Jinja, of the extra ``bench``."""

@@ -25,17 +25,6 @@ if TYPE_CHECKING:
     from carag.retrieval import Embedder as HouseEmbedder
     from carag.retrieval import Reranker as HouseReranker
 
-__all__ = [
-    "CosineReranker",
-    "Embedder",
-    "Reranker",
-    "StanceJudge",
-    "as_embedder",
-    "as_judge",
-    "as_reranker",
-    "checked_probabilities",
-    "checked_vectors",
-]
 
 _GREATEST: Final = np.finfo(np.float32).max
 """Greatest entry of a vector, since the index keeps 32 bits."""

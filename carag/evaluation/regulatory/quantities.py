@@ -18,7 +18,6 @@ from carag.labelling.numerals import NUMBER_WORDS
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-__all__ = ["Quantity", "agrees", "quantities", "without_quantities"]
 
 _CALENDAR: Final = 0.02
 """Greatest relative difference at which a time in days equals one in months: 180 days are six months."""

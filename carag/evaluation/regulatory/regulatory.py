@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from carag.evaluation.regulatory.schemas import Batch
     from carag.evaluation.regulatory.sessions import MeasuredSession
 
-__all__ = ["Regulatory"]
-
 
 class _Kept(NamedTuple):
     assistant_id: str

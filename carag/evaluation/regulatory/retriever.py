@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from carag.evaluation.regulatory.corpus import RegulatoryDocument
     from carag.policy import Decision, Search
 
-__all__ = ["DocumentRetriever", "RetrievedChunk"]
-
 
 _CUTTERS: Final[dict[Variant, Callable[..., list[Chunk]]]] = {
     Variant.PAPER: paper_chunks,

@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from carag.evaluation.regulatory.variants import Settings
     from carag.policy import Session
 
-__all__ = ["SUITE", "MetricRun", "is_store", "run_metric"]
 
 SUITE: Final = "regulatory-metric"
 """Name of the suite in the record."""

@@ -10,16 +10,6 @@ from enum import StrEnum
 
 from pydantic import BaseModel, ConfigDict, Field
 
-__all__ = [
-    "Batch",
-    "Claim",
-    "RegulatoryChunk",
-    "RegulatoryInteraction",
-    "RegulatoryMetric",
-    "SessionVerdict",
-    "Verdict",
-]
-
 
 class Verdict(StrEnum):
     """What a passage says about a response."""

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     import hashlib
     from pathlib import Path
 
-__all__ = ["MeasuredSession", "read_sessions"]
 
 _NAMES: Final = ("session_id", "assistant_id", "qa_id")
 _TEXTS: Final = ("query", "assistant")

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["UNDOING", "Sign", "signs"]
 
 UNDOING: Final = re.compile(
     r"\b(?:is|are|was|were|be|been)(?: \w+ly)? (?:prohibited|forbidden|unlawful|banned|disabled|omitted|missing|absent"

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from carag.evaluation.regulatory.retriever import RetrievedChunk
     from carag.evaluation.regulatory.variants import Settings
 
-__all__ = ["StanceChecker", "claims_in"]
 
 _ORDER: Final = (Verdict.SUPPORTS, Verdict.CONTRADICTS, Verdict.NEUTRAL)
 """The order of a judge's columns."""

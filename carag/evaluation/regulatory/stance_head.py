@@ -38,7 +38,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["BITS", "POOLED", "Conclusion", "StanceHead", "claim_hash", "pooled", "term_counts"]
 
 _RULE: Final = 3
 """Version of how unknown claims are judged; raise it on a change, because records name a judge by its hash."""

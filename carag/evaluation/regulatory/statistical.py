@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["BayesianMode", "Estimate", "FrequentistMode", "StatisticalMode", "shares"]
 
 _ROUNDING: Final = 1e-6
 """Greatest difference from 1 of the sum of stated weights that counts as rounding, as in the published package."""

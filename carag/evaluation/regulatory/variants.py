@@ -10,8 +10,6 @@ from carag.errors import InvalidArgument
 from carag.evaluation.regulatory.chunks import ChunkerConfig
 from carag.limits import quoted
 
-__all__ = ["PACKAGE_DECIMALS", "Settings", "Variant"]
-
 PACKAGE_DECIMALS: Final = 4
 """Decimals to which the published package rounds similarities and scores."""
 

@@ -18,17 +18,6 @@ if TYPE_CHECKING:
     from carag.evaluation.report.report import Section
     from carag.evaluation.report.strata import Slice
 
-__all__ = [
-    "Picture",
-    "figure_text",
-    "latency_picture",
-    "noise_picture",
-    "percentile_text",
-    "safety_picture",
-    "share_text",
-    "strata_picture",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Picture:

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
     from carag.evaluation.report.report import Report
 
-__all__ = ["check_files", "files", "report_json", "write_files"]
 
 _FORMATS: Final = {False: "carag edgar report 1", True: "carag store report 1"}
 """By whether a store of your own was measured."""

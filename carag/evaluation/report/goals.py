@@ -20,18 +20,6 @@ if TYPE_CHECKING:
     from carag.evaluation.report.strata import Slice, SliceName
     from carag.evaluation.run_metadata import RunMetadata
 
-__all__ = [
-    "GOALS",
-    "Criterion",
-    "Goal",
-    "GoalResult",
-    "GoalState",
-    "Measured",
-    "counted_states",
-    "judge_goal",
-    "show",
-]
-
 
 class Criterion(StrEnum):
     """The condition under which a goal is met; the values are printed in the report."""

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from carag.evaluation.statistics.estimate import Estimate
     from carag.policy import Policy
 
-__all__ = ["RATES", "NoisePoint", "false_words", "noise_sweep"]
 
 RATES: Final = (0.0, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1)
 """Probabilities with which a bit is flipped."""

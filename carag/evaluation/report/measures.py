@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
     _Reads = Callable[[Row, Row | None], "Value"]
 
-__all__ = ["MEASURES", "NOTICED", "NOT_MEASURED", "SAFETY", "Measure"]
 
 Value = float | tuple[float, ...] | None
 """What one row adds: one value, several, or None if the measure does not apply to it."""

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from carag.evaluation.report.report import Report
     from carag.evaluation.report.strata import Slice
 
-__all__ = ["IN_WORDS", "Verdict", "anchor", "as_page", "cells", "figures_in_words", "verdict"]
 
 IN_WORDS: Final = {
     "oracle": "the yardstick: an index that never held a closed passage, searched exactly",

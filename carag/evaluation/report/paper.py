@@ -7,8 +7,6 @@ from typing import Final
 
 from carag.errors import InvalidArgument
 
-__all__ = ["CLAIMED_QUERIES", "SOURCE", "TABLE_2", "PaperRow", "common_count", "fits"]
-
 SOURCE: Final = (
     "A. Bhardwaj, Compliance-Aware Retrieval-Augmented Generation for Regulated Financial-Reporting Corpora, "
     "working draft, 2026, Table 2 (Section 6.1), as its page shows it"

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from carag.evaluation.row import Row
     from carag.evaluation.statistics.estimate import NotMeasured
 
-__all__ = ["Counts", "Report", "Section", "report", "report_from"]
-
 
 @dataclass(frozen=True, slots=True)
 class Counts:

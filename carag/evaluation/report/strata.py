@@ -21,17 +21,6 @@ if TYPE_CHECKING:
     from carag.evaluation.row import PairKey, Row
     from carag.evaluation.statistics.estimate import Estimate
 
-__all__ = [
-    "DATA_SET",
-    "DIMENSIONS",
-    "EVERYTHING",
-    "ModelNames",
-    "Paired",
-    "Slice",
-    "SliceName",
-    "by_models",
-    "slices",
-]
 
 EVERYTHING: Final = "everything"
 """Scope of all rows, whatever their kind and split."""

@@ -12,7 +12,6 @@ from carag.visible import visible_line
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["Dot", "dots", "lines"]
 
 # Lengths are in SVG user units, which are pixels at the picture's own size.
 _WIDTH: Final = 860

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from carag.evaluation.systems.own import OwnSystem
     from carag.evaluation.systems.runner import Runner
 
-__all__ = ["attack"]
-
 
 def attack(
     store: Path,

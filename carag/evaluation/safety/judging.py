@@ -21,15 +21,6 @@ if TYPE_CHECKING:
     from carag.evaluation.systems.output import Output
     from carag.evaluation.systems.systems import Systems
 
-__all__ = [
-    "JUDGED_SYSTEMS",
-    "NGRAM_SHARE",
-    "Judged",
-    "case_of",
-    "judge_answers",
-    "judged_json",
-    "says_the_rule",
-]
 
 JUDGED_SYSTEMS: Final = (ORACLE, "vanilla", "prefilter-rbac", "carag-certified")
 """The systems of the paper's table that search without a filter, with a role's, and with the policy's."""

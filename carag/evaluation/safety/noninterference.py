@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from carag.policy import Session
     from carag.store.store import CorpusStore
 
-__all__ = ["Comparison", "compare_rebuilt_stores", "session_view", "without_inadmissible"]
-
 
 @dataclass(frozen=True, slots=True)
 class Comparison:

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from carag.store.store import CorpusStore
     from carag.store.values import Labels
 
-__all__ = ["QUERIES", "run_fused_trials", "run_trials"]
 
 QUERIES: Final = 1024
 """Queries in a batch, which share one random policy."""

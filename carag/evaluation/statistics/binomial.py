@@ -10,8 +10,6 @@ from carag.errors import InvalidArgument
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["clopper_pearson"]
-
 
 def clopper_pearson(count: int, of: int, *, confidence: float = 0.95) -> tuple[float, float]:
     """Return the exact two-sided confidence interval of a share (Clopper and Pearson, Biometrika 26, 1934).

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["REPLICATES", "SEED", "bootstrap_weights"]
 
 REPLICATES: Final = 2_000
 """How many times the questions are drawn again."""

@@ -19,18 +19,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = [
-    "SCALE",
-    "Estimate",
-    "NotMeasured",
-    "Question",
-    "Sums",
-    "ValueRange",
-    "estimates",
-    "formatted",
-    "rounded",
-    "total",
-]
 
 SCALE: Final = 1_000_000
 """Units of 1: values are summed as whole millionths, so that sums are exact in any order."""

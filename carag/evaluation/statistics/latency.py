@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
     from carag.evaluation.row import Row
 
-__all__ = ["PERCENTILES", "Percentile", "latencies", "percentile"]
 
 PERCENTILES: Final = (50, 95, 99)
 _Z: Final = 1.959964

@@ -11,7 +11,6 @@ from carag.extras import require
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["EF_CONSTRUCTION", "EF_SEARCH", "Hnsw", "M"]
 
 M: Final = 32
 """Links of a node on each layer of the graph, as in the paper."""

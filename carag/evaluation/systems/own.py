@@ -26,16 +26,6 @@ if TYPE_CHECKING:
     from carag.evaluation.cases.ground_truth import GroundTruth
     from carag.policy import Session
 
-__all__ = [
-    "Corpus",
-    "CorpusPassage",
-    "OwnAnswer",
-    "OwnSystem",
-    "checked",
-    "corpus_of",
-    "load_own_systems",
-    "take",
-]
 
 _SPELLING: Final = re.compile(r"([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*):([A-Za-z_]\w*)", re.ASCII)
 _OUTCOMES: Final = ("answer", "decline", "refuse")

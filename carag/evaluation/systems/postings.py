@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["Postings"]
-
 
 class Postings:
     """Where each term occurs, and how often; ``texts`` are the terms of each row, including those of its heading."""

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from carag.evaluation.cases.ground_truth import GroundTruth
 
-__all__ = ["Best", "ReferenceRanker"]
-
 
 class Best(NamedTuple):
     """Rows, best first."""

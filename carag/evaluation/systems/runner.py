@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from carag.evaluation.models import TimedEmbedder
     from carag.evaluation.systems.systems import Systems
 
-__all__ = ["PartialRows", "Runner"]
-
 
 class PartialRows:
     """Append-only file of the rows of a run; rows that an interrupted run left are not asked for again.

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from carag.evaluation.cases.pairs import Pair
     from carag.evaluation.systems.output import Output
 
-__all__ = ["row_of"]
 
 _ABLATIONS: Final = frozenset({"carag-no-gate", "carag-no-refusal"})
 _WORD: Final = re.compile(r"\w+")

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["TOLERANCE", "Figure", "figures", "single_figure", "states"]
 
 TOLERANCE: Final = 0.005
 """Greatest relative error of a right figure: half a per cent, which rounding to three digits stays within."""

@@ -47,7 +47,6 @@ if TYPE_CHECKING:
     from carag.retrieval.retriever import Searchable
     from carag.store.store import CorpusStore
 
-__all__ = ["Systems"]
 
 _log = logger(__name__)
 _NOTHING: Final = Best(np.empty(0, np.int64), np.empty(0, np.float32), NOTHING_NAMED, None, None, None)

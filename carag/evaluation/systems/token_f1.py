@@ -7,8 +7,6 @@ import string
 from collections import Counter
 from typing import Final
 
-__all__ = ["normalised_tokens", "token_f1"]
-
 _ARTICLES: Final = re.compile(r"\b(a|an|the)\b")
 _NO_PUNCTUATION: Final = str.maketrans("", "", string.punctuation)
 

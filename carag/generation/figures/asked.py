@@ -10,7 +10,6 @@ from carag.generation.words import terms
 if TYPE_CHECKING:
     from carag.retrieval.reading import Reading
 
-__all__ = ["asked_numbers", "asked_terms", "clause", "computes", "wants_one_figure"]
 
 _OPENS: Final = re.compile(r"(?:^|[,:;]\s*|\bquestion\s+)(?=(?:what|how\s(?:much|many))\b)", re.IGNORECASE)
 _WHERE: Final = re.compile(

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from carag.retrieval.tables.table import Cell, Row, Span, Table
 
-__all__ = ["Time", "heads_above", "time_of"]
 
 _MONTHS: Final = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _MONTH_AND_DAY: Final = re.compile(rf"\b({'|'.join(_MONTHS)})[a-z]{{0,6}}\.?\s(\d{{1,2}})\b", re.IGNORECASE)

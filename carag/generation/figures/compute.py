@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from carag.generation.figures.entries import Entry
     from carag.generation.figures.formulas import Asked
 
-__all__ = ["computed", "rounded"]
 
 _CONTEXT: Final = Context(prec=34, rounding=ROUND_HALF_UP)
 """Precision of IEEE 754 decimal128: far more digits than any statement prints, so only the end is rounded."""

@@ -17,7 +17,6 @@ from carag.retrieval.tables.number import NOTES
 if TYPE_CHECKING:
     from carag.generation.figures.entries import Entry
 
-__all__ = ["CONCEPTS", "Concept", "concept_named", "concepts_in", "rank_of"]
 
 _NOTE: Final = re.compile(rf"\((?:see\s)?notes?\s[^)]{{1,30}}\)|{NOTES}$", re.IGNORECASE)
 _FLOWS: Final = re.compile(r"\bcash flows?\b|\bchanges?\sin\b|\badjustments\sto\b", re.IGNORECASE)

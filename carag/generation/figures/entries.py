@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from carag.retrieval.tables.number import Number
     from carag.retrieval.tables.table import Row, Span, Table
 
-__all__ = ["Entry", "Quote", "entries_of"]
 
 _APART: Final = " | "
 """Between heads, so that a day in one and a year in another do not make a date."""

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from carag.generation.figures.stated import Definition, Formula
     from carag.retrieval.reading import Period
 
-__all__ = ["Asked", "Result", "formula_asked"]
-
 
 class Result(StrEnum):
     """What a formula results in."""

@@ -46,7 +46,6 @@ if TYPE_CHECKING:
     from carag.retrieval.evidence import Passage
     from carag.retrieval.reading import Lexicon, Mention, Period, Reading
 
-__all__ = ["company_key", "look_up", "look_up_alone"]
 
 _LEAST_COVERAGE: Final = 0.85
 """Share of the question's words, by weight, that row, heads and section must contain."""

@@ -12,8 +12,6 @@ from carag.generation.marks import escaped
 if TYPE_CHECKING:
     from carag.generation.figures.entries import Entry, Quote
 
-__all__ = ["Figure", "of_entry", "said"]
-
 
 @dataclass(frozen=True, slots=True)
 class Figure:

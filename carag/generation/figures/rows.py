@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
     from carag.generation.figures.entries import Entry
 
-__all__ = ["Match", "matches"]
 
 _HEAD: Final = 0.8
 _SECTION: Final = 0.5

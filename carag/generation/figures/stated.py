@@ -17,7 +17,6 @@ from carag.generation.figures.concepts import CONCEPTS
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["Definition", "Dimension", "Formula", "Operand", "change_of", "definitions_in", "formula_of"]
 
 _DEFINITION: Final = re.compile(
     r"\b(?:defined|calculated|computed)\s(?:here\s)?(?:as|by)\b\s*:?\s*(?P<formula>(?:[^.?!;]|\.(?=\d))+)",

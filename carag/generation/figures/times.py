@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from carag.generation.figures.entries import Entry
     from carag.retrieval.reading import Period
 
-__all__ = ["is_of", "speaks_of_calendar_years"]
 
 _YEAR: Final = 12
 _QUARTER: Final = 3

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from carag.retrieval.tables.table import Span
 
-__all__ = ["Kind", "Unit", "unit_of"]
-
 
 class Kind(StrEnum):
     """What a figure counts."""

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from carag.generation.figures.concepts import Concept
     from carag.generation.figures.entries import Entry
 
-__all__ = ["TIME_WORDS", "foreign_words", "is_whole", "other_words", "rows_of"]
 
 TIME_WORDS: Final = terms(
     "year years ended end ending fiscal at as of and january february march april may june july august september "

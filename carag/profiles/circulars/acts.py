@@ -13,18 +13,6 @@ from typing import Final, NamedTuple
 from carag.labelling.document import ActKind
 from carag.profiles.circulars.references import NUMBER
 
-__all__ = [
-    "LISTED",
-    "PIECE",
-    "REISSUES",
-    "Said",
-    "begins_clause",
-    "goes_on",
-    "is_actor",
-    "leaves_clause",
-    "said_in",
-]
-
 
 class Said(NamedTuple):
     """What a sentence does, by its words from ``start`` to ``end``."""

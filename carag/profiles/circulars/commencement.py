@@ -17,8 +17,6 @@ from carag.profiles.circulars.references import DATE, MONTH, date_of, month_of
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["Commencement", "commencement", "effective_day"]
-
 
 class Commencement(NamedTuple):
     """The words by which a circular begins."""

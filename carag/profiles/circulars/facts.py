@@ -17,7 +17,6 @@ from carag.profiles.circulars.supersession import in_force_from
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["CLASSES", "READ", "Circular", "circular_of"]
 
 _HEAD: Final = 3000
 """Characters at the beginning of a text that are searched for its own number, date, addressees and title."""

@@ -17,8 +17,6 @@ from carag.profiles.circulars.references import DATE, NUMBER, Reference, date_of
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["Listing", "listings", "rows"]
-
 
 class Listing(NamedTuple):
     """A list's place, and what it does to the circulars in it."""

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
     from carag.readers import ReadDocument
 
-__all__ = ["document_of", "leaves_out"]
 
 _ACTS: Final = {
     "supersedes": ActKind.REPLACES,

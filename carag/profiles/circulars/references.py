@@ -13,20 +13,6 @@ from datetime import date
 from operator import itemgetter
 from typing import Final, NamedTuple
 
-__all__ = [
-    "DATE",
-    "MONTH",
-    "NUMBER",
-    "Reference",
-    "date_of",
-    "levelled",
-    "month_of",
-    "names_of",
-    "number_key",
-    "references",
-    "title_key",
-]
-
 _MONTHS: Final = {
     name: number
     for number, name in enumerate(

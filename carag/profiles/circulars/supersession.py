@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import date
 
-__all__ = ["Statement", "in_force_from", "statements"]
-
 
 class Statement(NamedTuple):
     """What a circular does to another."""

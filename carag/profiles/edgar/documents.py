@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from carag.labelling.labelled import Facts
     from carag.profiles.edgar.facts.filing import Filing
 
-__all__ = ["GivenFiling", "Selection", "labelled_filings"]
 
 _T = TypeVar("_T")
 

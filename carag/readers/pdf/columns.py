@@ -10,8 +10,6 @@ from typing import Final, TypeAlias
 from carag.readers.outcome import ProblemKind, Unreadable
 from carag.readers.pdf.lines import Line
 
-__all__ = ["in_columns"]
-
 GUTTER: Final = 1.0
 """Smallest width of the gap between columns, in font sizes."""
 LEAST_LINES: Final = 3

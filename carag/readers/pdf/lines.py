@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-__all__ = ["UNKNOWN", "Line", "Run", "UnknownGlyphs", "lines_of"]
 
 UNKNOWN: Final = "\ufffd"
 """Stands for a glyph whose character the file does not state."""

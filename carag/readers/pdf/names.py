@@ -12,8 +12,6 @@ from typing import Any, Final
 from pypdf._codecs import adobe_glyphs
 from pypdf.generic import ArrayObject, DecodedStreamObject
 
-__all__ = ["characters_of", "map_of"]
-
 _CODECS: Final = {"/WinAnsiEncoding": "cp1252", "/MacRomanEncoding": "mac_roman"}
 _UNICODE: Final = re.compile(r"(?:uni|u)([0-9A-F]{4,6})")
 _NUMBERED: Final = re.compile(r"a\d+")

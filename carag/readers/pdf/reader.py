@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 
     from carag.readers.pdf.text import Piece
 
-__all__ = ["read_pdf"]
 
 MAX_PAGES: Final = 5000
 """Greatest number of pages."""

@@ -11,7 +11,6 @@ from carag.readers.raised import LONGEST, bare, lowered, raised
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
-__all__ = ["Piece", "joined_words", "noted", "pieces_of", "settled", "words", "written"]
 
 SMALLER: Final = 0.88
 """Greatest size of a raised mark, relative to its line."""

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from pypdf import PageObject
     from pypdf.generic import PdfObject
 
-__all__ = ["MAX_STREAM", "Reader", "Walk"]
 
 MAX_STREAM: Final = 1 << 24
 """Greatest number of decompressed bytes of one stream, such as the operators of a page."""

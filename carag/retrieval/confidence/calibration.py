@@ -19,7 +19,6 @@ from carag.limits import quoted
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["Drift", "conformal_threshold", "questions_wanted", "selective_threshold"]
 
 _MILLION: Final = 1_000_000
 """A cosine of 1 in the unit of records, which hold no floats."""

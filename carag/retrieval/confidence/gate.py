@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from carag.retrieval.evidence import Passage
 
-__all__ = ["BASELINE", "ConfidenceGate", "top_similarity"]
-
 
 BASELINE: Final = 0.65
 """The least similarity for an embedder that was never measured: not the best choice for any, but high enough that what

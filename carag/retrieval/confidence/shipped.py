@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Self
 
-__all__ = ["Calibration", "calibrations_of", "gate_for", "threshold_for"]
 
 _BASELINE_FILE: Final = "baseline.toml"
 _MEASURED: Final = "edgar"

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from carag.policy import Search
     from carag.retrieval.ranking.ranker import Question, Ranked, Ranker, Wider
 
-__all__ = ["Diverse", "diversity_of"]
 
 _NAME: Final = re.compile(r"(?P<ranker>.+)\+mmr-(?P<relevance>0?\.\d{1,2}|1|0)-(?P<fetch>\d{1,4})")
 

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["NAMED", "SIMILARITY", "WORDS", "Best", "Bonuses", "Nearest", "best_of", "bonuses", "least_share"]
 
 WORDS: Final = 0.4
 """The weight of words; on development questions 0.3 to 0.5 did equally well."""

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from carag.retrieval.catalogue import Catalogue
     from carag.retrieval.ranking.ranker import Ranker
 
-__all__ = ["RANKERS", "ranker_by_name"]
 
 RANKERS: Final = (FUSED, DENSE)
 """Names of the rankers, the default first. A ranker with another order gets another name, and the old one stays.

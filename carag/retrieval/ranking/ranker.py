@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from carag.retrieval.ranking.fusion import Best
     from carag.retrieval.reading import Lexicon, Respelt
 
-__all__ = ["DENSE", "FUSED", "Dense", "Fused", "Ranked", "Ranker", "Wider"]
 
 DENSE: Final = "dense"
 FUSED: Final = "fused-1"

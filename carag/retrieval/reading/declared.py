@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
     from carag.policy import Profile, Vocabulary
 
-__all__ = ["Declared"]
 
 _FILING: Final = {"kind": "form", "period": "period", "dated": "filed"}
 """The fields that the reader of filings states; EDGAR's profile can declare no others."""

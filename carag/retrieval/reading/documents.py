@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["Described", "Documents"]
 
 _Kind = TypeVar("_Kind", bound=np.integer[Any])
 _REPORTS: Final = tuple(ReportKind)

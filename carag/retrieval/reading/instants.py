@@ -16,7 +16,6 @@ from carag.retrieval.reading.periods import DATE, Span, days_of
 if TYPE_CHECKING:
     from datetime import date
 
-__all__ = ["Instant", "instants_of"]
 
 _HYPHENS: Final = re.compile(r"(?<![\w./-])(\d\d?)-(\d\d?)-((?:19|20)\d\d)(?![\w-])")
 """Day, month and year, or month, day and year, as with slashes."""

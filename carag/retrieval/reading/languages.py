@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
     from carag.retrieval.reading.names import Word
 
-__all__ = ["function_words", "inflected", "language_of", "names_in_german", "unelided"]
 
 _WORDS: Final = {
     "German": (

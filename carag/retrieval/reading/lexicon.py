@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-__all__ = ["Lexicon"]
 
 _MAX_LINES: Final = 10_000
 """The most lines of a table, comments included."""

@@ -27,21 +27,6 @@ from carag.limits import check_name, quoted
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-__all__ = [
-    "LEGAL_FORMS",
-    "Key",
-    "Mention",
-    "NameRow",
-    "Names",
-    "Naming",
-    "Word",
-    "adjoin",
-    "begins_sentence",
-    "common_words",
-    "is_capital",
-    "words_listed",
-    "words_of",
-]
 
 Key: TypeAlias = int | str
 """What a name stands for: a CIK, or a document's id. All keys of a table have the same type."""

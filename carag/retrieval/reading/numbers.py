@@ -15,7 +15,6 @@ from carag.retrieval.reading.names import Mention, Naming
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-__all__ = ["NumberPlace", "Numbers", "number_key"]
 
 _PART: Final = re.compile(
     r"(?<!\d)(?:19|20)?(?P<first>\d\d)\s?[-‐‑–]\s?(?:19|20)?(?P<second>\d\d)(?!\d)|[^\W\d_]+|\d+"

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from carag.retrieval.reading.names import Mention
     from carag.retrieval.reading.question import Reading
 
-__all__ = ["Absent", "absent", "is_void", "tiers"]
 
 _PERIOD, _KIND, _LATEST = 0.5, 0.2, 0.5
 """Weights from the benchmark's development questions, where neighbouring values did equally well."""

@@ -19,8 +19,6 @@ from carag.limits import quoted
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["DATE", "Period", "ReportKind", "Span", "days_of", "periods_of", "taken"]
-
 
 class Span(StrEnum):
     """The unit of a period."""

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from carag.retrieval.reading.numbers import NumberPlace
     from carag.retrieval.reading.periods import Period, ReportKind
 
-__all__ = ["Reading", "Section", "asking", "read_question", "unread"]
 
 _SPACE: Final = re.compile(r"\s+")
 _CLOSING: Final = "\"'\u201d\u2019) "

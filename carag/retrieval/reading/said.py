@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from carag.policy import Intents
     from carag.retrieval.reading.declared import Declared
 
-__all__ = ["Listener", "Said"]
-
 
 class Said(NamedTuple):
     """What a question tells the policy; nothing by default."""

@@ -16,7 +16,6 @@ from carag.retrieval.reading.question import asking
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-__all__ = ["Respelt", "respelt"]
 
 _WORD: Final = re.compile(r"(?<![^\W_])(?<!['’])[a-z]{4,24}(?![^\W_])(?!['’])")
 """Words of the 26 letters in small; no part of a number, a name or a word with an apostrophe."""

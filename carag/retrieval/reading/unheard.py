@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from carag.retrieval.reading.names import Word
     from carag.retrieval.reading.question import Reading
 
-__all__ = ["unheard"]
 
 _FORM: Final = re.compile(r"\d[-‐‑]")
 """The begin of a form's name, as in "10-Qs"."""

@@ -16,7 +16,6 @@ from carag.retrieval.tables.torn import torn_heads
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["BACK", "DocumentPiece", "head_of"]
 
 BACK: Final = 2
 """The number of preceding passages in which the heads of a table are looked for."""

@@ -9,8 +9,6 @@ from typing import Final
 
 from carag.labelling.furniture import NOTE_MARK
 
-__all__ = ["NOTES", "Number", "is_nil", "is_year", "read_number"]
-
 NOTES: Final = rf"(?:\s*(?:{NOTE_MARK}|\(\s?(?:[a-z]|\d{{1,2}})\s?\)|[*†‡§]+|[¹²³⁴⁵⁶⁷⁸⁹⁰]+))*"
 """Marks of notes behind a label or a figure."""
 _CURRENCY: Final = r"US\$|[A-Z]{1,2}\$|[$€£¥₹]|RMB|Rs\.?"

@@ -12,7 +12,6 @@ from carag.retrieval.tables.number import NOTES, is_nil, is_year, read_number
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-__all__ = ["PERIOD_WORDS", "UNIT_WORDS", "Cell", "Row", "Span", "Table", "tables_of", "torn_row"]
 
 Span: TypeAlias = tuple[int, int]
 """Start and end, in characters of the text that was read."""

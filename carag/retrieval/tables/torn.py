@@ -12,7 +12,6 @@ if TYPE_CHECKING:
 
     from carag.retrieval.tables.table import Span, Table
 
-__all__ = ["torn_heads"]
 
 _MOST: Final = 600
 """Characters in the longest head that is used."""

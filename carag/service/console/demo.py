@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
     from cryptography.hazmat.primitives.asymmetric.types import PublicKeyTypes
 
-__all__ = ["PEOPLE", "Demo", "Person"]
 
 _ISSUER: Final = "urn:carag:demo"
 _KEY: Final = "demo"

@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from carag.policy import Session
     from carag.service.grants import Grants, GrantVerifier
 
-__all__ = ["PAGES", "Desk"]
 
 _LISTED: Final = 50
 """Records on one page."""

@@ -15,7 +15,6 @@ from carag.service.requests import read_body
 if TYPE_CHECKING:
     from starlette.requests import Request
 
-__all__ = ["HEADERS", "VERIFY_HEADERS", "check_same_site", "cookie", "forgotten", "posted", "token_in"]
 
 _COOKIE: Final = "__Host-carag"
 """Browsers accept a cookie with this prefix only from this host, over TLS or loopback, and for all its paths."""

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
     from carag.service.service import Service
 
-__all__ = ["ROUTES", "console", "mount_console"]
 
 _STATIC_HEADERS: Final = {**HEADERS, "Cache-Control": "max-age=31536000, immutable"}
 """The address of a file contains its hash."""

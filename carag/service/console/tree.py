@@ -8,8 +8,6 @@ from carag.audit.tlog.checkpoint import Checkpoint
 from carag.audit.tlog.merkle import leaf_hash, node_hash
 from carag.audit.tlog.proof import InclusionProof
 
-__all__ = ["path_of"]
-
 
 def path_of(record: bytes, proof: str) -> dict[str, Any]:
     """Return the path of RFC 9162 section 2.1.3.2 in hexadecimal: the leaf, each sibling and parent, and the root.

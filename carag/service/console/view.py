@@ -18,7 +18,6 @@ from carag.visible import visible
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["STATIC", "history_drawing", "page", "path_drawing"]
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _PACKAGE: Final = files("carag.service.console")

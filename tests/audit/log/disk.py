@@ -9,8 +9,6 @@ import tempfile
 from pathlib import Path
 from typing import Final
 
-__all__ = ["environment", "shim"]
-
 ROOT: Final = Path(__file__).parents[3]
 SOURCE: Final = Path(__file__).with_name("disk.c")
 

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
     from carag.audit import Receipt
 
-__all__ = ["Kills", "kill"]
 
 _WRITERS: Final = 8
 _MOST: Final = 200

@@ -30,7 +30,6 @@ from tests.audit.log.disk import ROOT, environment
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["History", "Losses", "cut", "play", "record"]
 
 _SECTOR: Final = 512
 _KINDS: Final = ("nothing", "a beginning", "a half", "torn")

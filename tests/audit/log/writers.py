@@ -29,7 +29,6 @@ from carag.errors import AuditUnavailable
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["EVENT", "PASSAGES", "SECRETS", "main"]
 
 _WORD: Final = 1 << 27 | 0x21
 EVENT: Final = Access(

@@ -10,8 +10,6 @@ from hypothesis import strategies as st
 from carag.profiles.edgar.facts.filing import Filing, FilingDocument
 from carag.profiles.edgar.facts.form_8k_items import ITEM_NUMBERS
 
-__all__ = ["FILINGS", "TEXTS"]
-
 TEXTS: Final = st.text(max_size=12)
 _FORMS: Final = [
     "10-K", "10-K/A", "10-K405/A", "20-F/A", "40-F", "10-Q", "8-K", "8-K/A", "6-K", "ARS", "DEF 14A", "SC 13D",

@@ -13,16 +13,6 @@ from typing import Final
 
 from carag.policy import EASTERN
 
-__all__ = [
-    "FIRST_YEAR",
-    "LAST_YEAR",
-    "disseminated",
-    "end_of_year",
-    "federal_holidays",
-    "is_business_day",
-    "next_session",
-]
-
 FIRST_YEAR, LAST_YEAR = 1970, 8999
 """Supported years; a date in another year counts as not stated."""
 _SESSION: Final = time(9, 30)

@@ -17,16 +17,6 @@ from carag.profiles.edgar.facts.forms import FormFamily, form_families
 if TYPE_CHECKING:
     from carag.profiles.edgar.facts.filing import Filing
 
-__all__ = [
-    "COVER_CHARACTERS",
-    "date_stated",
-    "foreign_report_date",
-    "items_in_text",
-    "latest_date",
-    "meeting_date",
-    "reporting_person_types",
-    "with_cover_facts",
-]
 
 COVER_CHARACTERS: Final = 5000
 """Characters at the beginning of a document that are read as its cover."""

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
     from carag.profiles.edgar.facts.filing import FilingDocument
 
-__all__ = ["Agreement", "Compared", "Place", "StatedFacts", "Verdict", "compare", "of_main_document"]
-
 
 class Place(NamedTuple):
     """A location in a source's code, with its jurisdiction."""

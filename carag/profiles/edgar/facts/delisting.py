@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
     from carag.profiles.edgar.facts.filing import Filing
 
-__all__ = ["leaves_common_equity", "lists_common_equity"]
 
 _COMMON: Final = re.compile(
     r"\b(?:common|ordinary|capital\s+stock|beneficial\s+interests?|depositar\w+|ADSs?|ADRs?|units?|partner\w*|members?\w*"

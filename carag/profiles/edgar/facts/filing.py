@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import date, datetime
 
-__all__ = ["Disagreement", "Filing", "FilingDocument"]
-
 
 class Disagreement(NamedTuple):
     """Two sources that contradict each other about a fact from which a label is derived."""

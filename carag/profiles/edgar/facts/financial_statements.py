@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from carag.profiles.edgar.facts.filing import FilingDocument
 
-__all__ = ["has_interim_statements", "has_opinion", "may_carry_statements"]
 
 # Exhibits of Regulation S-K 601(b) that neither are nor contain financial statements. EX-13 (the annual report to
 # holders), EX-11 and EX-12 (computed from them), EX-15, EX-18, EX-19, EX-20, EX-27, EX-28 and EX-99 may.

@@ -10,8 +10,6 @@ import re
 from datetime import date
 from typing import Final
 
-__all__ = ["ITEM_NUMBERS", "item_number"]
-
 # The beginning of each description in lower case, letters only; the longer one first if one begins with another.
 _DESCRIPTIONS: Final = (
     ("entry into a material definitive agreement", "1.01"),

@@ -13,8 +13,6 @@ from fnmatch import translate
 from functools import lru_cache
 from typing import Final
 
-__all__ = ["FormFamily", "accepted_until_ten", "form_families", "periodic_family", "renamed_form"]
-
 
 class FormFamily(Enum):
     """Families of forms that the labelling rules distinguish."""

@@ -12,15 +12,6 @@ from typing import Final
 
 from carag.policy import PolicyBit
 
-__all__ = [
-    "ANYWHERE",
-    "edgar_jurisdiction",
-    "edgar_places",
-    "iso_jurisdiction",
-    "iso_places",
-    "state_or_province",
-]
-
 _EDGAR_US: Final = {
     "AL", "AK", "AZ", "AR", "CA", "CO", "CT", "DE", "DC", "FL", "GA", "HI", "ID", "IL", "IN", "IA", "KS",
     "KY", "LA", "ME", "MD", "MA", "MI", "MN", "MS", "MO", "MT", "NE", "NV", "NH", "NJ", "NM", "NY", "NC",

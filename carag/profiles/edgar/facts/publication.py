@@ -26,14 +26,6 @@ from carag.profiles.edgar.facts.forms import FormFamily, accepted_until_ten, for
 if TYPE_CHECKING:
     from carag.profiles.edgar.facts.filing import Filing
 
-__all__ = [
-    "PublicAtSource",
-    "PublicTime",
-    "acceptance_readings",
-    "accepted_in_private",
-    "eastern",
-    "public_time",
-]
 
 _YEARS: Final = range(FIRST_YEAR, LAST_YEAR + 1)
 

@@ -18,7 +18,6 @@ from carag.profiles.edgar.facts.jurisdictions import edgar_jurisdiction, iso_jur
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-__all__ = ["XBRL_COVER", "facts_of_cover"]
 
 XBRL_COVER: Final = "XBRL cover"
 _T = TypeVar("_T")

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-__all__ = ["READ_ERRORS", "Source", "line_text", "load_json", "opened"]
 
 MAX_LINE: Final = 1 << 25
 """Greatest number of bytes in one line: 22 times the longest real row (1,468,433)."""

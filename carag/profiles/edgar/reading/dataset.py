@@ -26,7 +26,6 @@ from carag.profiles.edgar.reading.markup import DeiFact, xml_text
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["filing_of_row", "load_row", "why_no_filing"]
 
 _Day = Annotated[date, Field(ge=date(FIRST_YEAR, 1, 1), le=date(LAST_YEAR, 12, 31))]
 _EXHIBIT: Final = re.compile(r"^=== (EX-[^\s=]+)[^\n]*===$\n?", re.MULTILINE)

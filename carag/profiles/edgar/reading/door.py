@@ -17,7 +17,6 @@ from carag.visible import logger
 if TYPE_CHECKING:
     from carag.profiles.edgar.facts.filing import Filing
 
-__all__ = ["Problem", "check_filing", "problem_of"]
 
 _logger = logger(__name__)
 

@@ -23,7 +23,6 @@ from carag.profiles.edgar.facts.publication import accepted_in_private, eastern
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-__all__ = ["SGML_HEADER", "Header", "accession_year", "parse_header"]
 
 SGML_HEADER: Final = "SGML header"
 _T = TypeVar("_T")

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
     from carag.readers.child import Child
 
-__all__ = ["DeiFact", "ReadsHtml", "html_text", "html_text_in", "is_html", "xml_text"]
 
 ReadsHtml: TypeAlias = "Callable[[str], tuple[str, tuple[DeiFact, ...]]]"
 """A function that returns the text and facts of an HTML document."""

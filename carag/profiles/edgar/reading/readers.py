@@ -40,13 +40,6 @@ if TYPE_CHECKING:
 
     from carag.profiles.edgar.reading.markup import ReadsHtml
 
-__all__ = [
-    "ReadKind",
-    "ReadOutcome",
-    "kind_of",
-    "read_filings",
-    "total_bytes",
-]
 
 _ROWS: Final = {".jsonl", ".ndjson"}
 _TABLES: Final = {".tsv"}

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
     from carag.profiles.edgar.facts.filing import Filing
 
-__all__ = ["SidecarHeaders", "is_headers_file", "with_header"]
 
 _T = TypeVar("_T")
 MAX_HEADER: Final = 1 << 20

@@ -22,7 +22,6 @@ from carag.profiles.edgar.reading.markup import DeiFact, ReadsHtml, html_text, i
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["is_submission", "parse_submission"]
 
 _BEGINNING: Final = 20_000
 """Characters of a file that are searched for a submission's first tag."""

@@ -29,19 +29,6 @@ if TYPE_CHECKING:
 
     from carag.profiles.edgar.facts.filing import Filing
 
-__all__ = [
-    "copied_from_header",
-    "facts_copied_from_header",
-    "facts_of_company",
-    "facts_of_row",
-    "facts_of_submissions_row",
-    "filing_of_metadata",
-    "is_metadata_row",
-    "is_submissions",
-    "pages_of_submissions",
-    "rows_of_submissions",
-    "rows_of_table",
-]
 
 _COLUMNS: Final = {
     "accessionNumber": "accession",

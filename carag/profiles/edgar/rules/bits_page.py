@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from carag.policy import PolicyTable
 
-__all__ = ["bits_page"]
-
 
 class _StateRule(NamedTuple):
     field: str

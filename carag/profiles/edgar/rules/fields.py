@@ -32,20 +32,6 @@ from carag.profiles.edgar.facts.publication import PublicAtSource, public_time
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = [
-    "AMENDMENT",
-    "UNREADABLE",
-    "Column",
-    "Exhibit",
-    "Fields",
-    "Mark",
-    "columns_of",
-    "family_mask",
-    "fields_of",
-    "form_traits",
-    "item_mask",
-    "places",
-]
 
 Column: TypeAlias = Any
 """An ``int``, or an int64 array with one element per filing; a test gives a ``bool`` or a Boolean array."""

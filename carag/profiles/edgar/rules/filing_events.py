@@ -36,12 +36,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 
-__all__ = [
-    "bears_on_others",
-    "state_bits",
-    "state_history",
-]
-
 _NON_RELIANCE_DAYS: Final = 3 * 366
 """Days after a period's end in which an 8-K item 4.02 may refer to it."""
 _TAKEN_EFFECT: Final = 90 * 24 * 60

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from carag.labelling.label import Label
     from carag.profiles.edgar.facts.filing import Filing
 
-__all__ = ["YEARS", "FilingFacts"]
 
 _STATEMENTS: Final = PolicyBit.FS_AUDITED.value | PolicyBit.FS_UNAUDITED.value
 _LISTS: Final = ("ciks", "items", "file_numbers")

@@ -19,8 +19,6 @@ from carag.profiles.edgar.rules.rules import FURNISHED_ITEMS, MATERIAL_ITEMS, OF
 if TYPE_CHECKING:
     from datetime import date
 
-__all__ = ["Span", "exhibit_items", "item_spans", "items_between"]
-
 
 class Span(NamedTuple):
     """Text from ``start`` to the next span."""

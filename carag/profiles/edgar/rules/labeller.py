@@ -20,12 +20,6 @@ if TYPE_CHECKING:
     from carag.profiles.edgar.facts.filing import Filing, FilingDocument
     from carag.profiles.edgar.rules.fields import Fields
 
-__all__ = [
-    "LABELLER_VERSION",
-    "carries_certified_statements",
-    "chunk_word",
-    "label",
-]
 
 LABELLER_VERSION: Final = "edgar-7"
 """Must change whenever the same filing may be labelled differently."""

@@ -34,17 +34,6 @@ if TYPE_CHECKING:
     from carag.labelling.lifecycle import StateBits, StateSpan
     from carag.profiles.edgar.facts.filing import Filing
 
-__all__ = [
-    "facts_of_metadata",
-    "facts_of_text",
-    "histories",
-    "is_metadata_only",
-    "learn",
-    "quarantine_of",
-    "readings",
-    "states",
-    "united",
-]
 
 _DATA_REQUIRED: Final = date(2011, 6, 15)
 """Financial statements for periods ended after this day have XBRL (Regulation S-T 405)."""

@@ -20,7 +20,6 @@ from carag.profiles.edgar.rules.rules import FURNISHED_ITEMS, MATERIAL_ITEMS, OF
 if TYPE_CHECKING:
     from carag.profiles.edgar.facts.filing import Filing, FilingDocument
 
-__all__ = ["dropped_bits"]
 
 _BY_ITEM: Final = (
     (PolicyBit.FURNISHED.value, frozenset(FURNISHED_ITEMS)),

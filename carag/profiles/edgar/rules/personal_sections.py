@@ -19,7 +19,6 @@ from carag.profiles.edgar.facts.financial_statements import has_opinion
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["is_impersonal", "tells_of_an_officer"]
 
 _PERSONAL: Final = re.compile(
     r"compensation|biograph|nominee|elect(?:ion|ing)?\s+(?:of\s+)?(?:\w+\s+){0,3}directors?|directors?\b|officers?\b"

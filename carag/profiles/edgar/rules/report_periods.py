@@ -18,13 +18,6 @@ if TYPE_CHECKING:
 
     from carag.profiles.edgar.rules.filing_facts import FilingFacts
 
-__all__ = [
-    "Period",
-    "family_of",
-    "periods_as_one",
-    "reported_family",
-    "unmatched_amendments",
-]
 
 Period = tuple[int, str, date]
 """CIK, form family, and end of the period."""

@@ -34,17 +34,6 @@ if TYPE_CHECKING:
     from carag.labelling.rule import Test
     from carag.profiles.edgar.rules.fields import Column, Fields
 
-__all__ = [
-    "FURNISHED_ITEMS",
-    "MATERIAL_ITEMS",
-    "OFFICER_ITEMS",
-    "QUARANTINES",
-    "RESULTS_ITEMS",
-    "RULES",
-    "QuarantineCode",
-    "certified",
-    "words",
-]
 
 FURNISHED_ITEMS: Final = ("2.02", "7.01")
 """Items of Form 8-K that are furnished, not filed, and so are their exhibits (Form 8-K Gen. Instr. B.2)."""

@@ -13,7 +13,6 @@ from tests.profiles.edgar.reading.headers import header
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["COLUMNS", "Case", "cases"]
 
 COLUMNS: Final = ("accession", "form", "cik", "filed", "period", "accepted", "items", "is_xbrl")
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["NUMBER", "document", "header"]
-
 NUMBER = "0009999999-24-000007"
 
 
