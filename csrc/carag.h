@@ -319,6 +319,7 @@ typedef struct carag_text_query {
     int count_matched;         /* count all that match, which costs reading what could not be among the k */
     const int64_t *documents;  /* (document_count,) whose chunks alone are found; statistics stay those of all. NULL: all */
     size_t document_count;
+    int others;                /* find all chunks of the documents, and the k best of others */
 } carag_text_query;
 
 typedef struct carag_text_stats {

@@ -233,7 +233,7 @@ class Recorder:
             secrets=self._secrets(
                 request, (finding.text or None) if outcome is Outcome.ANSWER else None, finding.understood
             ),
-            passages=[replace(hit, cited=hit.chunk in cited) for hit in hits],
+            passages=[replace(hit, cited=True) if hit.chunk in cited else hit for hit in hits],
         )
         took = (event.ended - event.started) // 1000
         said = {"operation": event.kind, "code": finding.why, "record": receipt.seq, "ms": took}

@@ -82,16 +82,18 @@ class StoreState:
     def prove(self, labels: Iterable[Label], known_at: int) -> tuple[bytes, list[StateProof]]:
         """Return the root of the state at an instant, and a proof of each label; CorruptFile if it lacks one."""
         with self._lock:
-            view, proofs = self._view(known_at), []
-            for label in labels:
-                path, sides = view.path(place(self._key, label.chunk, label.since))
-                proof = StateProof(label.since, label.seal(self._key), path, sides)
-                if proof.root(label.chunk, label.text_hash, label.word) != view.root:
+            view, proofs, proved = self._view(known_at), [], list(labels)
+            paths = view.paths([place(self._key, label.chunk, label.since) for label in proved])
+            for label, path in zip(proved, paths, strict=True):
+                seal, leaf = label.seal_and_leaf(self._key)
+                if (
+                    leaf != path.leaf
+                ):  # whose path leads to the root, because buckets are checked as they are read
                     raise CorruptFile(
                         f"the index state holds another label of {label.chunk} than the store; delete "
                         f"{self._path}, and the next opening builds it again from the store"
                     )
-                proofs.append(proof)
+                proofs.append(StateProof(label.since, seal, path.siblings, path.sides))
             return view.root, proofs
 
     def chunk_ids(self, record: Record) -> tuple[str | None, ...]:

@@ -124,6 +124,7 @@ def text_query(
     *,
     count_matched: bool,
     documents: NDArray[np.int64] | None = None,
+    others: bool = False,
 ) -> TextQuery:
     """Convert a query; the core checks ranges."""
     words = _encoded("terms", terms)
@@ -137,7 +138,7 @@ def text_query(
     if documents is not None:
         # An empty list of documents finds nothing; a NULL pointer would mean all of them.
         named = np.append(documents, 0)
-        struct.documents, struct.document_count = lent(named), documents.size
+        struct.documents, struct.document_count, struct.others = lent(named), documents.size, others
         memory = (*memory, named)
     return TextQuery(struct, len(words), struct.count_matched or (k is None and struct.floor == 0.0), memory)
 

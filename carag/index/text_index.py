@@ -213,6 +213,7 @@ class TextIndex(Handle):
         floor: float = 0.0,
         count_matched: bool = False,
         documents: ArrayLike | None = None,
+        others: bool = False,
     ) -> TextResult:
         """Find the ``k`` highest-scoring chunks among those the policy admits, or all that contain a term.
 
@@ -223,9 +224,16 @@ class TextIndex(Handle):
 
         ``count_matched`` counts how many chunks contain a term, which means scoring those that cannot be among the
         ``k``. With ``documents`` only their chunks are found; scores still use the statistics of all admissible chunks.
+        With ``others`` as well, all chunks of ``documents`` are found, and the ``k`` best of other documents.
         """
         named = None if documents is None else key_array(documents, name="documents")
-        query = text_query(terms, k, k1, b, floor, count_matched=count_matched, documents=named)
+        if others and named is None:
+            raise InvalidArgument(
+                "others is given without documents; name the documents that they are beside"
+            )
+        query = text_query(
+            terms, k, k1, b, floor, count_matched=count_matched, documents=named, others=others
+        )
         tests = predicates(policy, as_of, alive_at)
         out, fault = ffi.new("carag_text_found **"), new_fault()
         status = lib.carag_text_search(self._core, query.struct, tests.predicates, tests.size, out, fault)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -16,8 +17,14 @@ def named(parts: Iterable[str], stated: Mapping[str, object]) -> list[str]:
     """Fill the parts, such as ``"filed {filed}"``, and leave out each one with a field that is absent or empty."""
     found = []
     for part in parts:
-        values = [str(stated.get(field) or "").strip() for field in _FIELD.findall(part)]
+        text, fields = _split(part)
+        values = [str(stated.get(field) or "").strip() for field in fields]
         if all(values):
-            given = iter(values)
-            found.append(_FIELD.sub(lambda _, given=given: next(given), part))  # type: ignore[misc]
+            found.append(text % (*values,))
     return found
+
+
+@lru_cache(256)
+def _split(part: str) -> tuple[str, list[str]]:
+    """Return a part as a format string, and its fields."""
+    return _FIELD.sub("%s", part.replace("%", "%%")), _FIELD.findall(part)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, TypeAlias, TypeVa
 from carag.errors import CorruptFile
 from carag.labelling.naming import named
 from carag.policy import EVERYWHERE, NEVER, Mask, Policy, Rule, Search
-from carag.retrieval.evidence import Evidence, Hidden, Passage, Withheld
+from carag.retrieval.evidence import Evidence, Head, Hidden, Passage, Withheld
 from carag.retrieval.past_index import PastIndex
 from carag.retrieval.ranking import Question, Wider
 from carag.retrieval.reranker import pool_size
@@ -270,11 +270,7 @@ class Retriever:
             near = self._admissible(numbers, decision, where, known_at=known_at)
         heads = {one.key: head_of(one, list(_before(one, near))) for one in torn}
         passages = tuple(
-            replace(
-                passage_of(chunk, similarity, self._citation),
-                head=heads.get(chunk.key),
-            )
-            for similarity, chunk in hits
+            passage_of(chunk, similarity, self._citation, heads.get(chunk.key)) for similarity, chunk in hits
         )
         lenders = _lenders(passages, near.values())
         similarities = index.similarities(asked.vector, [one.key for one in lenders]) if lenders else ()
@@ -387,7 +383,9 @@ def _lenders(passages: Sequence[Passage], found: Iterable[_Named]) -> list[_Name
     return [one for one in found if one.chunk_id in lending]
 
 
-def passage_of(chunk: StoredChunk, similarity: float, citation: Sequence[str]) -> Passage:
+def passage_of(
+    chunk: StoredChunk, similarity: float, citation: Sequence[str], head: Head | None = None
+) -> Passage:
     """Return a passage with its text, named by the parts in a profile's ``citation``."""
     stated = {**chunk.stated, "part": chunk.document, "id": chunk.document_id}
     return Passage(
@@ -406,4 +404,5 @@ def passage_of(chunk: StoredChunk, similarity: float, citation: Sequence[str]) -
         expires_at=chunk.expires_at,
         text_sha256=chunk.text_sha256,
         source=", ".join(named(citation, stated)),
+        head=head,
     )

@@ -3,7 +3,7 @@
  *   1  The predicates are asked (text/admit.c): N, the mean length, and of each part whether all, some or none counts.
  *   2  The runs of the query's terms are read, in the order of the terms' bytes: their counts give the exact number of
  *      admissible chunks that hold each term, without a posting where a part is admissible whole or not at all.
- *      Where the query names documents, runs of others are counted and then left out.
+ *      Where the query names documents, runs of others are counted and then left out, unless it wants the best of them.
  *   3  Parts are scored one after the other (text/score.c), all terms of a part together; what a posting adds is computed
  *      and added in the order of the terms' bytes, so that a score does not depend on how anything came in.
  *
@@ -43,6 +43,8 @@ static carag_status verify(const carag_asking *job, carag_fault *out_fault)
         return carag_fail(out_fault, CARAG_BAD_ARGUMENT, 0, "b must be 0 to 1");
     if (!(query->floor >= 0.0 && query->floor < INFINITY))
         return carag_fail(out_fault, CARAG_BAD_ARGUMENT, 0, "floor must be 0 or more, and finite");
+    if (query->others && !query->documents)
+        return carag_fail(out_fault, CARAG_BAD_ARGUMENT, 0, "others needs documents");
     if (query->terms > MAX_TERMS)
         return carag_fail(out_fault, CARAG_BAD_ARGUMENT, 0, "a query has at most 4096 terms");
     for (size_t i = 0; i < query->terms; i++) {
@@ -126,7 +128,7 @@ static size_t carve(carag_asking *job, unsigned char *block, uint64_t runs)
     CARVE(job->norms, widest);
     CARVE(job->frequencies, widest);
     CARVE(job->wanted, widest);
-    CARVE(job->left_out, parts);
+    CARVE(job->is_other, parts);
 #undef CARVE
     return size;
 }
@@ -208,7 +210,7 @@ static bool read_runs(carag_asking *job, uint32_t number, carag_stream runs, car
         if (admitted == 0)
             continue;
         term->frequency += admitted;
-        if (job->left_out[run.part])
+        if (job->is_other[run.part] && !job->query->others)
             continue;
         job->stats.runs++;
         const uint32_t at = job->run_count++;
@@ -254,7 +256,7 @@ static bool look_up(carag_asking *job)
     const carag_shelf *shelf = job->shelf;
     carag_admit(shelf, job->predicates, job->predicate_count, &job->admission);
     for (uint32_t i = 0; i < shelf->part_count; i++)
-        job->left_out[i] = job->query->documents &&
+        job->is_other[i] = job->query->documents &&
                            carag_lookup_find(&job->documents, shelf->parts[i].document) == CARAG_NONE;
     carag_text_weigh_parts(job);
     for (uint32_t i = 0; i < job->term_count; i++) {
@@ -303,7 +305,6 @@ static carag_status answer(carag_asking *job, carag_text_found **out_found, cara
         status = carag_lookup_of(job->query->documents, job->query->document_count, &job->documents, out_fault);
     if (status != CARAG_OK)
         return status;
-    job->ranking.limit = job->query->k;
     job->ranking.floor = job->query->floor;
     job->shelf = &job->text->shelf;
     pthread_rwlock_rdlock(&job->text->lock);

@@ -43,10 +43,10 @@ typedef struct carag_asking {
     double *scores, *norms;  /* [widest part] */
     uint32_t *frequencies;   /* [widest part] */
     bool *wanted;            /* [widest part] whether a chunk may be in the answer */
-    carag_lookup documents;  /* whose chunks alone are wanted, where the query names some */
-    bool *left_out;          /* [parts] those of other documents: counted and not scored */
+    carag_lookup documents;  /* that the query names, if any */
+    bool *is_other;          /* [parts] those of other documents: counted, and scored only where others are wanted */
     double mean;             /* of the lengths */
-    carag_ranking ranking;
+    carag_ranking ranking;   /* of what is scored now */
     carag_text_stats stats;
 } carag_asking;
 

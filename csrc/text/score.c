@@ -191,14 +191,16 @@ void carag_text_weigh_term(carag_asking *job, uint32_t number, uint32_t first_ru
     }
 }
 
-static void list_parts(carag_asking *job)
+/* Those with runs, of the documents that are named or of all others. */
+static void list_parts(carag_asking *job, bool others)
 {
+    job->part_count = 0;
     for (uint32_t part = 0; part < job->shelf->part_count; part++)
-        if (job->first[part] != CARAG_NONE) {
+        if (job->first[part] != CARAG_NONE && job->is_other[part] == others) {
             job->bounds[part] *= 1.0 + BOUND_MARGIN;
             job->parts[job->part_count++] = part;
         }
-    job->stats.parts = job->part_count;
+    job->stats.parts += job->part_count;
 }
 
 /* Those of the parts that could reach the most, the highest bound first. */
@@ -239,12 +241,13 @@ static void choose_light(carag_asking *job)
         job->terms[i].is_light = job->terms[i].weight <= low;
 }
 
-carag_status carag_text_score(carag_asking *job)
+/* Score the listed parts, for the best `limit`; 0: for all. */
+static carag_status score_parts(carag_asking *job, size_t limit)
 {
-    const bool may_skip = !job->query->count_matched && (job->query->k > 0 || job->query->floor > 0.0);
+    const bool may_skip = !job->query->count_matched && (limit > 0 || job->query->floor > 0.0);
     carag_status status = CARAG_OK;
-    list_parts(job);
-    if (may_skip && job->part_count > FIRST_PARTS && job->query->k > 0) {
+    job->ranking.limit = limit;
+    if (may_skip && job->part_count > FIRST_PARTS && limit > 0) {
         part_bound first[FIRST_PARTS];
         const uint32_t count = choose_first(job, first);
         for (uint32_t i = 0; status == CARAG_OK && i < count; i++) {
@@ -264,5 +267,29 @@ carag_status carag_text_score(carag_asking *job)
     }
     if (may_skip)
         job->stats.matched = 0;
+    return status;
+}
+
+/* Score the other documents by themselves, and keep their best with what was found. */
+static carag_status add_others(carag_asking *job)
+{
+    carag_ranking found = job->ranking;
+    job->ranking = (carag_ranking){.floor = found.floor};
+    list_parts(job, true);
+    carag_status status = score_parts(job, job->query->k);
+    for (size_t i = 0; status == CARAG_OK && i < job->ranking.count; i++)
+        status = carag_rank_keep(&found, job->ranking.items[i]);
+    carag_release(job->ranking.items);
+    job->ranking = found;
+    return status;
+}
+
+carag_status carag_text_score(carag_asking *job)
+{
+    const bool others = job->query->others;
+    list_parts(job, false);
+    carag_status status = score_parts(job, others ? 0 : job->query->k);
+    if (status == CARAG_OK && others)
+        status = add_others(job);
     return status == CARAG_OK ? carag_rank_sort(&job->ranking) : status;
 }

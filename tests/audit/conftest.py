@@ -107,7 +107,7 @@ def state():
 
 def prove(one, view=None):
     """Prove a label."""
-    path, sides = (view or state()).path(place_of(one))
+    [(_, path, sides)] = (view or state()).paths([place_of(one)])
     return StateProof(one.since, one.seal(STATE_KEY), path, sides)
 
 

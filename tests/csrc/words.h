@@ -335,35 +335,45 @@ static inline bool is_wanted(const carag_text_query *query, int64_t document)
     return query->documents == NULL;
 }
 
-/* All, then the k best, then those above a floor; of the documents named, where some are. */
+/* Which hits a question asks for: above its floor, the k best; of the documents named, where some are, or all of those
+ * and the k best of others. */
+static inline size_t asked_for(const carag_text_query *query, const hit *every, size_t count, hit *out)
+{
+    size_t taken = 0;
+    size_t limited = 0;
+    for (size_t i = 0; i < count; i++) {
+        const bool is_named = is_wanted(query, every[i].document);
+        if (every[i].score < query->floor || !(is_named || query->others))
+            continue;
+        if (query->k > 0 && !(is_named && query->others) && limited++ >= query->k)
+            continue;
+        out[taken++] = every[i];
+    }
+    return taken;
+}
+
+/* All, then the k best, then those above a floor; of the documents named, where some are, and then with others. */
 static inline void answers_as_expected(carag_text *text, const account *all, question *asked)
 {
-    hit wanted[MOST_CHUNKS];
+    hit every[MOST_CHUNKS], wanted[MOST_CHUNKS];
     uint64_t admissible;
-    const size_t matching = expected(all, asked->predicates, asked->predicate_count, asked->times, asked->query.k1,
-                                     asked->query.b, wanted, &admissible);
-    size_t count = 0;
+    const size_t count = expected(all, asked->predicates, asked->predicate_count, asked->times, asked->query.k1,
+                                  asked->query.b, every, &admissible);
     uint64_t frequencies[24];
     carag_text_stats stats;
     CHECK_OK(carag_text_count(text, &asked->query, asked->predicates, asked->predicate_count, frequencies, &stats,
                               NULL));
-    for (size_t i = 0; i < matching; i++)
-        if (is_wanted(&asked->query, wanted[i].document))
-            wanted[count++] = wanted[i];
-    for (size_t k = 0; k < 5; k += 2)
+    for (size_t k = 0; k < 10; k++)
         for (size_t at = 0; at <= count; at += count / 2 + 1) {
             carag_text_found *found = NULL;
-            asked->query.k = k;
-            asked->query.floor = at == count ? 0.0 : wanted[at].score;
+            asked->query.k = k / 2;
+            asked->query.others = asked->query.documents && k % 2 == 1;
+            asked->query.floor = at == count ? 0.0 : every[at].score;
             CHECK_OK(carag_text_search(text, &asked->query, asked->predicates, asked->predicate_count, &found, NULL));
-            size_t left = 0;
-            while (left < count && wanted[left].score >= asked->query.floor)
-                left++;
-            if (k > 0 && k < left)
-                left = k;
+            const size_t left = asked_for(&asked->query, every, count, wanted);
             CHECK(found->count == left && found->stats.admissible == admissible);
             CHECK(memcmp(found->frequencies, frequencies, asked->query.terms * sizeof *frequencies) == 0);
-            CHECK(found->stats.matched == (k == 0 && asked->query.floor <= 0.0 ? count : 0));
+            CHECK(found->stats.matched == (asked->query.k == 0 && asked->query.floor <= 0.0 ? left : 0));
             for (size_t i = 0; i < left; i++) {
                 CHECK(found->keys[i] == wanted[i].key && found->chunks[i] == wanted[i].chunk);
                 CHECK(found->documents[i] == wanted[i].document);

@@ -17,6 +17,13 @@ from tests.sizes import examples
 # Labels without a schema version are among those drawn.
 pytestmark = pytest.mark.filterwarnings("ignore::carag.errors.UnlabelledWarning")
 
+
+def with_others(every, documents, k):
+    """All hits of some documents and the k best of others, in the order of scores."""
+    others = [hit for hit in every if hit.document not in documents][:k]
+    return [hit for hit in every if hit.document in documents or hit in others]
+
+
 seeds = st.integers(0, 2**32 - 1)
 
 
@@ -32,6 +39,8 @@ def test_it_finds_what_a_filter_leaves_of_the_whole(seed, documents, k):
     found = index.search(terms, k, policy, as_of=as_of, floor=floor, documents=documents)
     left = [hit for hit in every if hit.document in documents]
     assert hits(found) == [hit for hit in left if hit.score >= floor][:k]
+    beside = index.search(terms, k, policy, as_of=as_of, floor=floor, documents=documents, others=True)
+    assert hits(beside) == [hit for hit in with_others(every, documents, k) if hit.score >= floor]
     counted = index.search(
         terms, k, policy, as_of=as_of, floor=floor, documents=documents, count_matched=True
     )
@@ -57,6 +66,8 @@ def test_parts_that_are_left_out_do_not_raise_the_bar(seed, k):
     some = rng.integers(0, 60, 5).tolist()
     for mask in (Mask(), OPEN):
         every = hits(index.search(terms, None, mask))
+        beside = index.search(terms, k, mask, documents=some, others=True)
+        assert hits(beside) == with_others(every, some, k)
         assert [hit for hit in every if hit.document in some][:k] == hits(
             index.search(terms, k, mask, documents=some)
         )
@@ -125,3 +136,9 @@ def test_a_bad_document_is_refused_with_its_position(documents, message):
     with pytest.raises(InvalidArgument, match=message):
         index.search(["sales"], 1, [Search(Policy(OPEN), 0)], documents=documents)
     assert [0] == index.search(["sales"], 1, OPEN, documents=[0]).keys.tolist()
+
+
+def test_others_without_documents_are_refused():
+    """There would be nothing that they are others of."""
+    with pytest.raises(InvalidArgument, match="others is given without documents"):
+        simple([["sales"]]).search(["sales"], 1, OPEN, others=True)

@@ -67,16 +67,17 @@ class Label:
 
     def seal(self, key: bytes) -> Opening:
         """Return salt and value of the commitment to ``until``, under the store's key."""
-        return self._seal(key, _begun(self.chunk, self.text_hash, self.word, self.since))
+        return self.seal_and_leaf(key)[0]
 
     def leaf(self, key: bytes) -> bytes:
         """Return the hash of the entry."""
-        begun = _begun(self.chunk, self.text_hash, self.word, self.since)
-        return leaf_hash(_ended(begun, self._seal(key, begun).commitment(_UNTIL)))
+        return self.seal_and_leaf(key)[1]
 
-    def _seal(self, key: bytes, begun: bytes) -> Opening:
-        entry = begun + f"{self.until:d}}}".encode()
-        return Opening(hmac_sha256(key, _DOMAIN + entry), str(self.until))
+    def seal_and_leaf(self, key: bytes) -> tuple[Opening, bytes]:
+        """Return what :meth:`seal` and :meth:`leaf` do."""
+        begun = _begun(self.chunk, self.text_hash, self.word, self.since)
+        seal = Opening(hmac_sha256(key, _DOMAIN + begun + f"{self.until:d}}}".encode()), str(self.until))
+        return seal, leaf_hash(_ended(begun, seal.commitment(_UNTIL)))
 
 
 def state_entry(chunk: str, text_hash: bytes, word: int, since: int, seal: bytes) -> bytes:
@@ -92,7 +93,8 @@ def state_entry(chunk: str, text_hash: bytes, word: int, since: int, seal: bytes
 
 def _begun(chunk: str, text_hash: bytes, word: int, since: int) -> bytes:
     """Encode an entry up to ``u``, its last field, which is the minute or the seal."""
-    return encode({"c": chunk, "f": since, "p": word, "t": b64url(text_hash)})[:-1] + b',"u":'
+    rest = f',"f":{since:d},"p":{word:d},"t":"{b64url(text_hash)}","u":'
+    return b'{"c":' + encode(chunk) + rest.encode()
 
 
 def _ended(begun: bytes, seal: bytes) -> bytes:

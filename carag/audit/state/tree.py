@@ -19,13 +19,13 @@ from bisect import bisect_left
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 from carag.audit.tlog.merkle import EMPTY_ROOT, HASH_SIZE, node_hash
 from carag.errors import CaragError, CorruptFile, InvalidArgument
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
 
@@ -66,8 +66,8 @@ class Bucket:
         places = sorted(labels)
         return Bucket(places, [labels[where] for where in places])
 
-    def path(self, where: int) -> tuple[list[bytes], str] | None:
-        """Return siblings and sides from a label up to this bucket's root; None if it is not here."""
+    def path(self, where: int) -> tuple[bytes, list[bytes], str] | None:
+        """Return a label's leaf, with siblings and sides up to this bucket's root; None if it is not here."""
         at = bisect_left(self.places, where)
         if at == len(self.places) or self.places[at] != where:
             return None
@@ -80,7 +80,7 @@ class Bucket:
             else:
                 siblings.append(self._root(low, middle))
                 sides, low = "L" + sides, middle
-        return siblings[::-1], sides
+        return self.leaves[at], siblings[::-1], sides
 
     def to_bytes(self) -> bytes:
         """Encode the bucket for storage."""
@@ -118,6 +118,14 @@ def _prefix(where: int) -> int:
     return where >> (8 * HASH_SIZE - _DEPTH)
 
 
+class LabelPath(NamedTuple):
+    """A label's leaf, and what leads from it to the root."""
+
+    leaf: bytes
+    siblings: tuple[bytes, ...]
+    sides: str
+
+
 class StateView:
     """An index state: its root, and proofs of its labels.
 
@@ -125,45 +133,53 @@ class StateView:
     ----------
     levels : list of lists
         Hashes by level, the buckets' roots first.
-    bucket : callable
-        Returns a bucket by its prefix.
+    buckets : callable
+        Returns buckets by their prefixes.
     """
 
-    def __init__(self, levels: Levels, bucket: Callable[[int], Bucket]) -> None:
+    def __init__(self, levels: Levels, buckets: Callable[[Collection[int]], Mapping[int, Bucket]]) -> None:
         self._levels = levels
-        self._bucket = bucket
+        self._buckets = buckets
 
     @classmethod
     def of(cls, leaves: Mapping[int, bytes]) -> StateView:
         """Return the state of these leaves, given by place, in memory."""
-        return cls(_empty(), lambda _: Bucket([], [])).with_changes(leaves)
+        return cls(_empty(), lambda prefixes: dict.fromkeys(prefixes, Bucket([], []))).with_changes(leaves)
 
     @property
     def root(self) -> bytes:
         """The root hash."""
         return self._levels[_DEPTH][0] or EMPTY_ROOT
 
-    def path(self, where: int) -> tuple[tuple[bytes, ...], str]:
-        """Return siblings and sides from the label at a place to the root; CorruptFile if there is no label."""
-        prefix = _prefix(where)
-        found = self._bucket(prefix).path(where)
+    def paths(self, places: Sequence[int]) -> list[LabelPath]:
+        """Return the paths from the labels at some places to the root; CorruptFile if one has no label."""
+        buckets = self._buckets({_prefix(where) for where in places})
+        return [self._path(buckets[_prefix(where)], where) for where in places]
+
+    def _path(self, bucket: Bucket, where: int) -> LabelPath:
+        found = bucket.path(where)
         if found is None:
             raise CorruptFile("the index state does not hold a label the search found; delete the state file")
-        siblings, sides = found
+        leaf, siblings, sides = found
+        prefix = _prefix(where)
         for level in self._levels[:_DEPTH]:
             if (sibling := level[prefix ^ 1]) is not None:
                 siblings.append(sibling)
                 sides += "L" if prefix & 1 else "R"
             prefix >>= 1
-        return tuple(siblings), sides
+        return LabelPath(leaf, tuple(siblings), sides)
 
     def with_changes(self, changes: Mapping[int, bytes | None]) -> StateView:
         """Return a new state with leaves inserted, replaced, or (None) removed."""
-        buckets = {prefix: self._bucket(prefix).changed(own) for prefix, own in _by_prefix(changes).items()}
+        before, by_prefix = self._buckets, _by_prefix(changes)
+        found = before(by_prefix)
+        buckets = {prefix: found[prefix].changed(own) for prefix, own in by_prefix.items()}
         levels = [level.copy() for level in self._levels]
         _put_roots(levels, {prefix: bucket.root() for prefix, bucket in buckets.items()})
-        before = self._bucket
-        return StateView(levels, lambda prefix: buckets[prefix] if prefix in buckets else before(prefix))
+        return StateView(
+            levels,
+            lambda prefixes: {**before([one for one in prefixes if one not in buckets]), **buckets},
+        )
 
 
 class StateTree:
@@ -187,8 +203,9 @@ class StateTree:
     >>> with tempfile.TemporaryDirectory() as home:
     ...     tree = StateTree(pathlib.Path(home) / "index.state")
     ...     tree.apply({place(key, label.chunk, label.since): label.leaf(key)}, {"known": "5"})
-    ...     path, sides = tree.view().path(place(key, label.chunk, label.since))
-    ...     proved = StateProof(0, label.seal(key), path, sides).root(label.chunk, bytes(32), 0x0800_0001)
+    ...     [path] = tree.view().paths([place(key, label.chunk, label.since)])
+    ...     proof = StateProof(0, label.seal(key), path.siblings, path.sides)
+    ...     proved = proof.root(label.chunk, bytes(32), 0x0800_0001)
     ...     proved == tree.view().root, tree.note("known")
     ...     tree.close()
     (True, '5')
@@ -218,12 +235,12 @@ class StateTree:
 
     def note(self, name: str) -> str | None:
         """Return a note that was stored with the last change, or None."""
-        row = self._row("SELECT value FROM note WHERE name = ?", name)
-        return None if row is None else str(row[0])
+        rows = self._rows("SELECT value FROM note WHERE name = ?", name)
+        return str(rows[0][0]) if rows else None
 
     def view(self) -> StateView:
         """Return the present state. Its root does not change; its proofs are valid until the next change."""
-        return StateView(self._levels, self._bucket)
+        return StateView(self._levels, self._buckets)
 
     def apply(self, changes: Mapping[int, bytes | None], notes: Mapping[str, str]) -> None:
         """Insert, replace or (None) remove leaves, and store notes, in one transaction.
@@ -231,9 +248,10 @@ class StateTree:
         Raises CaragError if the file cannot be written; the state is unchanged, and is updated from the store later.
         """
         with self._lock:
-            rows, roots = [], {}
-            for prefix, own in _by_prefix(changes).items():
-                bucket = self._bucket(prefix).changed(own)
+            rows, roots, by_prefix = [], {}, _by_prefix(changes)
+            buckets = self._buckets(by_prefix)
+            for prefix, own in by_prefix.items():
+                bucket = buckets[prefix].changed(own)
                 roots[prefix] = bucket.root()
                 rows.append((prefix, bucket.to_bytes()))
             levels = [level.copy() for level in self._levels]
@@ -285,18 +303,20 @@ class StateTree:
                 f"{self._path}: its hashes do not lead to its root; delete it to have it rebuilt"
             )
 
-    def _bucket(self, prefix: int) -> Bucket:
-        row = self._row("SELECT labels FROM bucket WHERE prefix = ?", prefix)
-        bucket = Bucket.from_bytes(row[0] if row else b"")
-        if bucket.root() != self._levels[0][prefix]:
-            raise CorruptFile(f"{self._path}: bucket {prefix} was altered; delete it to have it rebuilt")
-        return bucket
+    def _buckets(self, prefixes: Collection[int]) -> dict[int, Bucket]:
+        query = "SELECT prefix, labels FROM bucket WHERE prefix IN (SELECT value FROM json_each(?))"
+        stored = dict(self._rows(query, str(list(prefixes))))
+        found = {}
+        for prefix in prefixes:
+            found[prefix] = bucket = Bucket.from_bytes(stored.get(prefix, b""))
+            if bucket.root() != self._levels[0][prefix]:
+                raise CorruptFile(f"{self._path}: bucket {prefix} was altered; delete it to have it rebuilt")
+        return found
 
-    def _row(self, query: str, key: str | int) -> tuple[Any, ...] | None:
+    def _rows(self, query: str, key: str) -> list[Any]:
         try:
             with self._lock:
-                row: tuple[Any, ...] | None = self._db.execute(query, (key,)).fetchone()
-                return row
+                return self._db.execute(query, (key,)).fetchall()
         except sqlite3.ProgrammingError as error:
             raise InvalidArgument(f"{self._path} is closed; open the store again") from error
         except sqlite3.DatabaseError as error:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from carag.backends import AnyIndex, CheckedResult, IndexState
-    from carag.index import TextIndex, TextResult
+    from carag.index import TextIndex
     from carag.policy import Search
     from carag.retrieval.catalogue import Catalogue, Understood
     from carag.retrieval.ranking.fusion import Best
@@ -213,26 +213,30 @@ class Fused:
         is_about = understood.is_about[at]
         tiers = Bonuses(keys, understood.tiers[at] + NAMED * is_about)
         search = partial(words.search, terms, policy=searches, k1=K1, b=B)
-        in_tiers = [search(k=None, documents=in_tier)] if in_tier.size else []
-        first = search(k=1 if np.count_nonzero(is_about) >= k else k)
+        enough = 1 if np.count_nonzero(is_about) >= k else k
+        first = search(k=enough, documents=in_tier, others=True)
+        is_other = ~tiers.places(first.keys)[1]
         greatest = first.scores.max(initial=0.0) or 1.0
 
-        def best(others: TextResult) -> Best:
-            is_other = ~tiers.places(others.keys)[1]
-            by_words = np.concatenate([*(one.keys for one in in_tiers), others.keys[is_other]])
-            scores = np.concatenate([*(one.scores for one in in_tiers), others.scores[is_other]])
+        def best(keys: NDArray[np.int64], scores: NDArray[np.float64]) -> Best:
             return best_of(
                 nearest,
-                bonuses(by_words, scores / greatest, tiers),
+                bonuses(keys, scores / greatest, tiers),
                 k,
                 lambda asked: index.similarities(question.vector, asked),
                 whole=nearest.keys.size >= admissible,
             )
 
-        found = best(first)
+        found = best(first.keys, first.scores)
         least = greatest * least_share(found, nearest, k)
-        if len(first) == k and least <= first.scores[-1]:
-            found = best(search(k=None, floor=least))
+        others = first.scores[is_other]
+        if len(others) == k and least <= others[-1]:
+            every = search(k=None, floor=least)
+            farther = ~tiers.places(every.keys)[1]
+            found = best(
+                np.concatenate((first.keys[~is_other], every.keys[farther])),
+                np.concatenate((first.scores[~is_other], every.scores[farther])),
+            )
         ranked = Ranked(
             found.keys.tolist(),
             found.similarities.tolist(),

@@ -29,6 +29,8 @@ UNIT_WORDS: Final = re.compile(
 )
 """Names of units or scales in a head."""
 _YEAR: Final = re.compile(r"\b(?:19|20)\d\d\b")
+_LINE: Final = re.compile(r"^[^\S\n]*((?:\S(?:.*\S)?)?)", re.MULTILINE)
+"""A line, as far as it is not blank; it matches once a line."""
 _PIPE: Final = re.compile(r"(?<!\S)\|(?!\S)")
 _FIGURE: Final = re.compile(
     r"(?<!\S)(?:[$€£¥]\s?)?(?:\(\s?)?(?:[$€£¥]\s?)?(?:\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d{1,15}(?:\.\d{1,9})?|\.\d{1,9})"
@@ -104,8 +106,11 @@ def tables_of(text: str) -> list[Table]:
 
 def torn_row(text: str) -> Span | None:
     r"""Return the line of a text's first row, if it is among the first lines and has no heads before it."""
+    lines = list(islice(_lines(text), _TOP))
+    if not any(line.cells for line in lines):  # as in most passages, which are prose
+        return None
     builder = _Builder(text)
-    for line in islice(_lines(text), _TOP):
+    for line in lines:
         builder.line(line)
         if builder.table.rows:
             return None if builder.table.heads else (line.start, line.end)
@@ -289,21 +294,22 @@ def _merged(text: str, cells: Sequence[Cell]) -> list[Cell]:
 
 
 def _lines(text: str) -> Iterator[_Line]:
-    at = 0
-    for line in text.split("\n"):
-        start, end = _trimmed(text, at, at + len(line))
-        yield _Line(start, end, _cells(text, at, at + len(line)) if start < end else ())
-        at += len(line) + 1
+    for line in _LINE.finditer(text):
+        start, end = line.span(1)
+        yield _Line(start, end, _cells(text, start, end) if start < end else ())
 
 
 def _cells(text: str, start: int, end: int) -> tuple[Span, ...]:
     # Nearly all lines have no bar, and this test is faster than the pattern.
-    bars = [match.span() for match in _PIPE.finditer(text, start, end)] if "|" in text[start:end] else []
+    bars = (
+        [match.span() for match in _PIPE.finditer(text, start, end)]
+        if text.find("|", start, end) >= 0
+        else []
+    )
     if bars:
         edges = [start, *(edge for bar in bars for edge in bar), end]
         cells = [_trimmed(text, *edges[at : at + 2]) for at in range(0, len(edges), 2)]
         return (cells[0], *(one for cell in cells[1:] for one in _apart(text, cell)))
-    end = _trimmed(text, start, end)[1]
     if not (text[end - 1] in _LAST or text[end - 1].isdigit()):
         return ()
     for pattern in (_FIGURE, _PERIOD):
@@ -330,6 +336,8 @@ def _apart(text: str, cell: Span) -> tuple[Span, ...]:
 
 
 def _trimmed(text: str, start: int, end: int) -> Span:
+    """Leave out blanks at both ends; what is all blank becomes the empty span at its end."""
     piece = text[start:end]
-    left = start + len(piece) - len(piece.lstrip())
-    return (left, max(left, start + len(piece.rstrip())))
+    kept = piece.strip()
+    left = start + piece.find(kept) if kept else end
+    return (left, left + len(kept))

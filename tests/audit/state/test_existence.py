@@ -42,7 +42,7 @@ def scores(place_of, seed: int) -> tuple[list[float], list[float]]:
     hidden, absent = (labels_of(accession(draw), HIDDEN) for _ in range(2))
     view = StateView.of({place_of(key, one): one.leaf(key) for one in [*shown, *hidden]})
     known = [
-        Known(one.chunk, StateProof(one.since, one.seal(key), *view.path(place_of(key, one))))
+        Known(one.chunk, StateProof(one.since, one.seal(key), *view.paths([place_of(key, one)])[0][1:]))
         for one in shown
     ]
     attack = TrieAttack(known, bare_place)

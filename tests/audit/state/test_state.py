@@ -36,7 +36,9 @@ def leaves(labels, key=KEY):
 
 
 def prove(view, label, key=KEY):
-    return StateProof(label.since, label.seal(key), *view.path(place(key, label.chunk, label.since)))
+    [path] = view.paths([place(key, label.chunk, label.since)])
+    assert path.leaf == label.leaf(key)
+    return StateProof(label.since, label.seal(key), path.siblings, path.sides)
 
 
 def root_of(leaf_by_place, depth=0):
@@ -66,9 +68,8 @@ def test_places_that_share_many_bits_have_their_root(low, shift):
     """Also where labels differ in a late bit only, which hashes of real names never do."""
     crowded = {n << shift: leaf_hash(bytes([n])) for n in low}
     assert StateView.of(crowded).root == root_of(crowded)
-    for where, leaf in crowded.items():
-        path, sides = StateView.of(crowded).path(where)
-        for sibling, side in zip(path, sides, strict=True):
+    for leaf, siblings, sides in StateView.of(crowded).paths(list(crowded)):
+        for sibling, side in zip(siblings, sides, strict=True):
             leaf = node_hash(sibling, leaf) if side == "L" else node_hash(leaf, sibling)
         assert leaf == root_of(crowded)
 
@@ -234,7 +235,7 @@ def test_the_file_keeps_the_state(tmp_path_factory, examples):
 def test_a_label_that_is_not_there_has_no_proof(tmp_path):
     """The search and the state disagree: nothing is proved."""
     with pytest.raises(CorruptFile, match="does not hold"):
-        StateView.of(leaves([Label("a", bytes(32), 1)])).path(place(KEY, "b", 0))
+        StateView.of(leaves([Label("a", bytes(32), 1)])).paths([place(KEY, "b", 0)])
 
 
 TAMPERED = {
@@ -268,7 +269,7 @@ def test_a_bucket_altered_outside_is_refused_when_it_is_read(tmp_path):
     connection.close()
     tree = StateTree(tmp_path / "index.state")
     with pytest.raises(CorruptFile, match="altered"):
-        tree.view().path(place(KEY, "a", 0))
+        tree.view().paths([place(KEY, "a", 0)])
     tree.close()
 
 
