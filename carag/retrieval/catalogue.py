@@ -158,7 +158,7 @@ class Catalogue:
                 words = (
                     " ".join(sorted(words_listed(file))) for file in ("common_words.txt", "no_names.txt")
                 )
-                parts = (_VERSION, self.declared.sha256, known.public.sha256, *words)
+                parts = (_VERSION, self.declared.sha256, known.kept or known.public.sha256, *words)
                 known.fingerprint = hashlib.sha256("\n".join(parts).encode()).hexdigest()
             return known.fingerprint
 

@@ -84,7 +84,7 @@ class PublicNames:
     @property
     def sha256(self) -> str:
         """Hex digest of the table's content, whatever file it came in."""
-        return hashlib.sha256(self._text().encode()).hexdigest()
+        return _hash_of(self._text())
 
     def keep(self, store: CorpusStore) -> None:
         """Keep the table in a store, in place of an older one; InvalidArgument if it is too large."""
@@ -102,7 +102,7 @@ class PublicNames:
         try:
             rows = [json.loads(line) for line in (text or "").splitlines()]
             made = cls(tuple(PublicName(cik, name, tuple(of), end) for cik, name, of, end in rows))
-            is_whole = made.sha256 == kept
+            is_whole = _hash_of(text or "") == kept
         except MALFORMED:
             is_whole = False
         if not is_whole:
@@ -119,6 +119,10 @@ class PublicNames:
 
     def _text(self) -> str:
         return "".join(f"{json.dumps(list(row), ensure_ascii=False)}\n" for row in self.rows)
+
+
+def _hash_of(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _unpacked(content: bytes, file: str) -> str:

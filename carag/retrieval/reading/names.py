@@ -237,21 +237,28 @@ def _checked(name: str, tickers: Sequence[str], key: Key) -> NameRow:
 
 def words_of(text: str) -> Iterator[Word]:
     """Yield the words of a text, folded as names are compared."""
+    for written, start in _written(text):
+        yield Word(_folded(written), _stem(written), written, start, start + len(written))
+
+
+def _spelling(text: str) -> _Spelling:
+    return tuple(_folded(written) for written, _ in _written(text))
+
+
+def _written(text: str) -> Iterator[tuple[str, int]]:
+    """Yield the words of a text as they are written, and where each begins."""
     for match in _WORD.finditer(normalize("NFKC", text)):
-        written = match[0]
-        sides = written.split("&")
-        if (
-            len(sides) > 1 and max(len(_stem(side)) for side in sides) >= _SHORT
-        ):  # Johnson&Johnson, but not AT&T
-            start = match.start()
+        written, start = match[0], match.start()
+        sides = written.split("&") if "&" in written else ()
+        if sides and max(len(_stem(side)) for side in sides) >= _SHORT:  # Johnson&Johnson, but not AT&T
             for number, side in enumerate(sides):
                 if number:
-                    yield Word("and", "and", "&", start - 1, start)
+                    yield "&", start - 1
                 if side:
-                    yield Word(_folded(side), _stem(side), side, start, start + len(side))
+                    yield side, start
                 start += len(side) + 1
         else:
-            yield Word(_folded(written), _stem(written), written, *match.span())
+            yield written, start
 
 
 def _stem(written: str) -> str:
@@ -269,7 +276,7 @@ def _folded(written: str) -> str:
 
 def _core(name: str) -> _Spelling:
     """Return the words of a company's name without its legal form, unless nothing else is left."""
-    every = tuple(word.folded for word in words_of(_STATE.sub("", name)))
+    every = _spelling(_STATE.sub("", name))
     core = every[1:] if len(every) > 1 and every[0] == "the" else every
     while len(core) > 1 and (core[-1] in LEGAL_FORMS or core[-1] == "and" or core[-2:] == ("a", "s")):
         core = core[:-2] if core[-2:] == ("a", "s") else core[:-1]
@@ -277,7 +284,7 @@ def _core(name: str) -> _Spelling:
 
 
 def _title_spellings(row: NameRow) -> Iterator[tuple[_Spelling, Naming, str]]:
-    yield tuple(word.folded for word in words_of(row.name)), Naming.NAME, row.name
+    yield _spelling(row.name), Naming.NAME, row.name
 
 
 def _company_spellings(row: NameRow) -> Iterator[tuple[_Spelling, Naming, str]]:
@@ -298,7 +305,7 @@ def _company_spellings(row: NameRow) -> Iterator[tuple[_Spelling, Naming, str]]:
         if len(telling) >= _INITIALS:
             yield ("".join(telling),), Naming.INITIALS, whole
     for ticker in row.tickers:
-        yield tuple(word.folded for word in words_of(ticker)), Naming.TICKER, ticker.casefold()
+        yield _spelling(ticker), Naming.TICKER, ticker.casefold()
 
 
 def _can_name(spelling: _Spelling, naming: Naming) -> bool:
@@ -308,8 +315,9 @@ def _can_name(spelling: _Spelling, naming: Naming) -> bool:
     if naming is Naming.FIRST_TWO_WORDS:
         return "-".join(spelling) not in common_words()  # New York
     if naming is Naming.FIRST_WORD:
-        least = _SHORT - any(map(str.isdigit, only))
-        return not (only in common_words() or only in LEGAL_FORMS or only.isdigit()) and len(only) >= least
+        if len(only) < _SHORT and not (len(only) == _SHORT - 1 and any(map(str.isdigit, only))):
+            return False
+        return not (only in common_words() or only in LEGAL_FORMS or only.isdigit())
     if naming is Naming.NAME and len(spelling) == 1:
         return len(only) > 1 and not only.isdigit()
     return True
