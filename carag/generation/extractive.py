@@ -166,9 +166,11 @@ def _weighed(question: str, passages: Sequence[Passage]) -> list[_Weighed]:
     found = []
     for piece, near in zip(pieces, _near(pieces), strict=True):
         at = piece.position
+        if all(map(words.isdisjoint, (piece.terms, near, heads[at]))):
+            continue
         said = passages[at].text[slice(*piece.spans[-1])]
         answers = any(kind.is_in(said, question) for kind in kinds)
-        if piece.terms & words or (answers and (near | heads[at]) & words):
+        if piece.terms & words or answers:
             held = dict.fromkeys(around[at] & asked, _AROUND)
             held |= dict.fromkeys((near | named[at]) & asked, _BESIDE)
             held |= dict.fromkeys(piece.terms & asked, 1.0)

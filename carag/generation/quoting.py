@@ -34,6 +34,8 @@ _WHOLE: Final = re.compile(
     rf"(?:(?:[!?;:]|(?<!\d)\.){_CLOSING}\d{{0,2}}|[.;:]\s*[-–—]?|[;,]\s*(?:and|or)){_CLOSING}\Z"
 )
 """How a sentence or an item ends, with or without the number of a footnote."""
+_TAIL: Final = 80
+"""Characters at the end of a text in which its ending is looked for; no ending is longer, footnotes included."""
 _LEAD_IN: Final = re.compile(rf":\s*[-–—]*{_CLOSING}\Z")
 _QUESTION: Final = re.compile(rf"[?？]{_CLOSING}\Z")
 _KINDS: Final = ("roman", "letter", "capital", "number")
@@ -153,14 +155,14 @@ def _prose(text: str, start: int, end: int, source: str) -> list[tuple[_Span, ..
             said = text[slice(*span)]
             if joins and _belongs(said, text[slice(*found[-1][-1])]):
                 *needs, (begins, _) = found.pop()
-                if not _LEAD_IN.search(said):
+                if not _ends_in(_LEAD_IN, said):
                     found.append((*needs, (begins, span[1])))
                     continue
                 # The items say what changes, so what the lead-in recalls is not quoted without them.
             joins = False
-            if _QUESTION.search(said):
+            if _ends_in(_QUESTION, said):
                 question, lists = (span,), []
-            elif _LEAD_IN.search(said):
+            elif _ends_in(_LEAD_IN, said):
                 lists.append(_List(marker, span))
             elif _is_sentence(said, source) and (lists or len(_WORD.findall(said)) >= _MIN_WORDS):
                 joins = not any(_REFERS.match(text, *one.span) for one in lists)
@@ -171,17 +173,17 @@ def _prose(text: str, start: int, end: int, source: str) -> list[tuple[_Span, ..
 
 def _is_sentence(said: str, source: str) -> bool:
     """Tell a sentence from a title, a reference, and what the start or end of the passage cuts off."""
-    if not _WHOLE.search(said) or _REFERS.match(said) or " ".join(said.split()).rstrip(".") in source:
+    if not _ends_in(_WHOLE, said) or _REFERS.match(said) or " ".join(said.split()).rstrip(".") in source:
         return False
     return not said[:1].islower() or _MARKER.match(said) is not None
 
 
 def _belongs(said: str, before: str) -> bool:
     """Tell whether a sentence belongs to the one before: as its proviso, or as a change of what it recalls."""
-    if not _WHOLE.search(said):
+    if not _ends_in(_WHOLE, said):
         return False
     changes = _CHANGES.search(said) and (_POINTS_BACK.match(said) or _RECALLS.search(before))
-    return bool(changes) or (_QUALIFIES.match(said) is not None and not _LEAD_IN.search(said))
+    return bool(changes) or (_QUALIFIES.match(said) is not None and not _ends_in(_LEAD_IN, said))
 
 
 def _enter(lists: list[_List], marker: _Marker) -> None:
@@ -236,14 +238,19 @@ def _is_heading(line: str, after: str) -> bool:
 
 def _ends(line: str, after: str, width: int, *, is_blank: bool) -> bool:
     """Tell whether a paragraph ends with a line; ``after`` is what follows, after a blank line or not."""
-    if not after or _LEAD_IN.search(line):
+    if not after or _ends_in(_LEAD_IN, line):
         return True
-    if _GOES_ON.search(line) and not (is_blank and line.endswith(",")):
+    if _ends_in(_GOES_ON, line) and not (is_blank and line.endswith(",")):
         return False
     if _MARKER.match(after):
         return True
     is_last = is_blank or len(line) < _SHORT * width or len(line) > _PARAGRAPH
-    return is_last and (not after[0].islower() or (is_blank and _WHOLE.search(line) is not None))
+    return is_last and (not after[0].islower() or (is_blank and _ends_in(_WHOLE, line)))
+
+
+def _ends_in(ending: re.Pattern[str], text: str) -> bool:
+    """Tell whether a text has such an ending."""
+    return ending.search(text, max(0, len(text) - _TAIL)) is not None
 
 
 def _is_row(line: str) -> bool:

@@ -14,6 +14,8 @@ _STOP_WORDS: Final = frozenset(
         "whom whose why will with would you your"
     )
 )
+_LAST: Final = "sgd"
+"""Last letters of the endings that are stripped."""
 
 
 def terms(text: str) -> frozenset[str]:
@@ -24,13 +26,13 @@ def terms(text: str) -> frozenset[str]:
     >>> sorted(terms("The companies acquired 1,577 of these"))
     ['1577', 'acquir', 'company']
     """
-    return frozenset(_stem(term) for term in _TERM.findall(text.lower()) if term not in _STOP_WORDS)
+    return frozenset(map(_stem, {*_TERM.findall(text.lower())} - _STOP_WORDS))
 
 
 def _stem(term: str) -> str:
     """Strip an English ending, by a few rules that are the same for question and passage."""
-    if term[0].isdigit():
-        return term.replace(",", "")
+    if term[-1] not in _LAST:
+        return term.replace(",", "") if term[0].isdigit() else term
     for ending, instead in (("ies", "y"), ("ing", ""), ("ed", ""), ("s", "")):
         if term.endswith(ending) and not term.endswith("ss") and len(term) > len(ending) + 3:
             return term.removesuffix(ending) + instead
