@@ -150,7 +150,7 @@ def _open(engine: Engine, pairs: list[Pair]) -> Iterator[Pair]:
 
 def words_of(store: Path) -> float:
     """Return how many seconds it takes to index the words of a store's passages."""
-    from carag.engine.kept_profile import settle_profile
+    from carag.engine.corpus import settle_profile
     from carag.store.store import CorpusStore
 
     with (

@@ -116,8 +116,8 @@ def trusted_embedder(store: Path) -> Any:
     Raises InvalidArgument before anything is imported if the store's embedder is not the one pinned, or as
     :func:`carag.engine.made_by_name` does.
     """
+    from carag.engine.corpus import embedder_kept_in
     from carag.engine.factories import made_by_name
-    from carag.engine.kept_embedder import embedder_kept_in
 
     if not (store / "vkey").is_file() or (pin := Pins().of(keys_of(store))) is None:
         return None

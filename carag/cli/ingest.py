@@ -317,9 +317,9 @@ def sync(
     [dim]carag sync circulars --store store --nightly --at 02:00 --time-zone Asia/Kolkata[/dim]
     """
     from carag.engine import Engine
+    from carag.engine.corpus import profile_of
     from carag.engine.factories import imported
     from carag.engine.freshness import Nightly
-    from carag.engine.kept_profile import profile_of
 
     settings = model_settings(context, store, embedder=embedder) | store_settings(retain, not_before, backend)
     own = None if reader is None else imported("reader", reader, not_in=store)

@@ -30,7 +30,7 @@ def names(
 
     [dim]carag names company_tickers.json --store store[/dim]
     """
-    from carag.engine.kept_profile import keep_names
+    from carag.engine.corpus import keep_names
     from carag.retrieval.public_names import MAX_BYTES
 
     content = read_bytes(file, most=MAX_BYTES + 1)

@@ -146,7 +146,7 @@ def apply(
     [dim]carag policy apply ./office --store store[/dim]
     """
     from carag.engine import NO_EMBEDDER, Engine
-    from carag.engine.kept_profile import documents_opened
+    from carag.engine.corpus import documents_opened
     from carag.policy import Profile
 
     given = Profile.open(profile)
@@ -227,7 +227,7 @@ def bits(
 
 def _in_force(profile: str | None, store: Path | None) -> PolicyTable:
     """Return the table of a profile or of a store."""
-    from carag.engine.kept_profile import profile_of
+    from carag.engine.corpus import profile_of
     from carag.policy import Profile
 
     if store is None:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from carag.engine import IngestReport
     from carag.engine.directory import Upgraded
-    from carag.engine.rows.moving import Copied
+    from carag.engine.migration import Copied
 
 
 _MAX_KEPT: Final = (64 << 20) + 1
@@ -318,7 +318,7 @@ def copy(
 
     [dim]carag backend copy --store store --from native --to postgresql://carag_rows@HOST/DATABASE[/dim]
     """
-    from carag.engine.rows.moving import copy_backend
+    from carag.engine.migration import copy_backend
 
     with progress() as bars:
         done = copy_backend(store, source, to, restart=restart, progress=_Bars(bars))
@@ -333,7 +333,7 @@ def switch(store: Store, to: _Target, as_json: AsJson = False) -> int:
 
     [dim]carag backend switch --store store --to postgresql://carag_rows@HOST/DATABASE[/dim]
     """
-    from carag.engine.rows.moving import switch_backend
+    from carag.engine.migration import switch_backend
 
     with progress() as bars:
         done = switch_backend(store, to, progress=_Bars(bars))
@@ -357,7 +357,7 @@ def compare(
 
     [dim]carag backend compare --store store --from native --to postgresql://carag_rows@HOST/DATABASE[/dim]
     """
-    from carag.engine.rows.moving import compare_backend
+    from carag.engine.migration import compare_backend
 
     with progress() as bars:
         done = compare_backend(store, source, to, searches=searches, progress=_Bars(bars))
@@ -392,7 +392,7 @@ def graph(
 
     [dim]carag backend graph --backend postgresql://carag_owner@HOST/DATABASE --memory-mb 4000[/dim]
     """
-    from carag.engine.rows.backend import build_graph
+    from carag.engine.rows import build_graph
 
     built = build_graph(url, memory_mb=memory_mb)
     if as_json:

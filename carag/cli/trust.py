@@ -47,8 +47,8 @@ def trust(
 def _trust(factory: str, store: Path) -> int:
     from carag.cli._trusted import Pin, Pins, keys_of
     from carag.engine.configuration import record_trust
+    from carag.engine.corpus import embedder_kept_in
     from carag.engine.factories import is_factory, made_by_name
-    from carag.engine.kept_embedder import embedder_kept_in
 
     if not is_factory(factory):
         raise InvalidArgument(f"{quoted(factory)} is not MODULE:FACTORY; CARAG's own embedders need no trust")

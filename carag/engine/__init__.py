@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from carag.lazy import lazily
 
 if TYPE_CHECKING:
+    from carag.engine.corpus import NO_EMBEDDER as NO_EMBEDDER
     from carag.engine.engine import Engine as Engine
     from carag.engine.factories import made_by_name as made_by_name
-    from carag.engine.kept_embedder import NO_EMBEDDER as NO_EMBEDDER
     from carag.engine.results import AddReport as AddReport
     from carag.engine.results import Answer as Answer
     from carag.engine.results import Explanation as Explanation
@@ -22,7 +22,7 @@ else:
         __name__,
         {
             "engine": "Engine",
-            "kept_embedder": "NO_EMBEDDER",
+            "corpus": "NO_EMBEDDER",
             "factories": "made_by_name",
             "results": "AddReport Answer Explanation GateReport IngestReport Retrieval SyncReport",
         },

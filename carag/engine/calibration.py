@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from carag.audit.tlog.encoding import Json
     from carag.engine.collection import Collection
     from carag.engine.configuration import ConfigurationLog
+    from carag.engine.directory import Lifetime
     from carag.engine.evaluations import Evaluations
-    from carag.engine.lifetime import Lifetime
     from carag.engine.requests import Requests
     from carag.engine.results import Answer, GateReport, Retrieval
     from carag.policy import Decision, Session

@@ -9,11 +9,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 import numpy as np
 
-from carag.engine.kept_embedder import NO_EMBEDDER, KeptEmbedder
-from carag.engine.kept_profile import is_same, kept_profile, settle_profile
-from carag.engine.rows.backend import KeptBackend, follow_anew, settled_backend
-from carag.engine.rows.file import KeptFile
-from carag.engine.sharing.corpus import open_corpus
+from carag.engine.corpus import NO_EMBEDDER, KeptEmbedder, is_same, kept_profile, open_corpus, settle_profile
+from carag.engine.rows import KeptBackend, KeptFile, follow_anew, settled_backend
 from carag.engine.state import StoreState
 from carag.errors import CorruptFile, InvalidArgument
 from carag.retrieval import (
@@ -35,7 +32,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from carag.backends import VectorBackend
-    from carag.engine.rows.protocol import KeptRows
+    from carag.engine.rows import KeptRows
     from carag.index import TextIndex
     from carag.policy import Profile
     from carag.retrieval import Embedder

@@ -1,7 +1,8 @@
-"""Append a record when the engine opens with a policy table or models that differ from the last ones recorded.
+"""Know what is in force in a store, which other processes may change, and put every change of it on record.
 
-Notes in the store name the last record of each kind. Answers do not name their gate: putting the notes of gate and
-models back to an earlier time puts that time's gate in force, and only reading the whole log shows it.
+A record is appended when the engine opens with a policy table or models that differ from the last ones recorded. Notes
+in the store name the last record of each kind. Answers do not name their gate: putting the notes of gate and models
+back to an earlier time puts that time's gate in force, and only reading the whole log shows it.
 """
 
 from __future__ import annotations
@@ -9,24 +10,26 @@ from __future__ import annotations
 import hashlib
 import json
 import secrets
+import threading
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from carag.audit import Access, Evaluation, IndexChange, Ingest, ModelChange, PolicyChange
-from carag.engine.kept_profile import notes_of
+from carag.engine.corpus import notes_of, open_corpus
+from carag.engine.recorder import Rules
 from carag.engine.results import GateReport
-from carag.engine.sharing.corpus import open_corpus
 from carag.errors import MALFORMED, CorruptFile, InvalidArgument
 from carag.policy import known_at_microseconds
 from carag.store._notes import CHANGE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from carag.audit import AuditLog, Event, Models
+    from carag.engine.collection import Collection
     from carag.engine.state import StoreState
     from carag.policy import Profile
     from carag.store.store import CorpusStore
@@ -286,3 +289,57 @@ def _is_of_trust(change: ModelChange) -> bool:
 
 def _note(kind: type[Event]) -> str:
     return f"recorded_{kind.KINDS[0].value}"
+
+
+class InForce:
+    """What is in force in a store. Every part of an engine calls :meth:`keep_up` at the start of a public operation.
+
+    - ``now``: returns the time in microseconds since 1970.
+    - ``accept``: what the opening accepts; see :meth:`carag.Engine.open`.
+    """
+
+    take_gate: Callable[[GateReport | None], None]
+    """Takes over the gate that the store keeps after a change; an engine states it when it has its parts."""
+
+    def __init__(
+        self,
+        collection: Collection,
+        configuration: ConfigurationLog,
+        now: Callable[[], int],
+        *,
+        intents: bool,
+        accept: frozenset[str],
+    ) -> None:
+        self._collection = collection
+        self._configuration = configuration
+        self._now = now
+        self._intents = intents
+        self._switching = threading.Lock()
+        at = now()
+        with configuration.changing(at):
+            if "policy" in accept:
+                configuration.put_in_force(collection.profile, at=at)
+            self.rules = self._followed()
+            is_expected = "policy" in accept or collection.profile.is_shipped
+            configuration.policy(bytes.fromhex(self.rules.table.sha256), at=at, accept=is_expected)
+            self.kept = configuration.gate(accept="gate" in accept)
+            """How the gate that the store kept at the opening was calibrated; None if it kept none."""
+
+    def keep_up(self) -> Rules:
+        """Take over what other processes brought and put in force; return what decides from now on."""
+        if self._collection.keep_up() in (None, self.rules.change):
+            return self.rules
+        with self._switching:
+            if self._collection.store.standing()[1] != self.rules.change:
+                at = self._now()
+                with self._configuration.changing(at):
+                    rules = self._followed()
+                    self._configuration.policy(bytes.fromhex(rules.table.sha256), at=at, accept=False)
+                    kept = self._configuration.gate()
+                self.take_gate(kept)
+                self.rules = rules
+            return self.rules
+
+    def _followed(self) -> Rules:
+        change, collection = self._collection.follow_profile(), self._collection
+        return Rules.of(change, collection.profile, collection.catalogue.declared, intents=self._intents)

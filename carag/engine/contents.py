@@ -22,10 +22,9 @@ if TYPE_CHECKING:
     from os import PathLike
 
     from carag.engine.collection import Collection, Progress
-    from carag.engine.configuration import ConfigurationLog
-    from carag.engine.folder import PlacedReader
-    from carag.engine.in_force.standing import InForce
-    from carag.engine.lifetime import Lifetime
+    from carag.engine.configuration import ConfigurationLog, InForce
+    from carag.engine.directory import Lifetime
+    from carag.engine.freshness import PlacedReader
     from carag.engine.recorder import Recorder
     from carag.engine.results import IngestReport
     from carag.profiles.edgar.documents import Selection
@@ -91,7 +90,7 @@ class Contents:
     def _placed(self, reader: Callable[[Path], Iterable[Document | str]] | None) -> PlacedReader:
         """Return what reads a folder: the store's own reader, or one that is given, which states no places."""
         if reader is None:
-            from carag.engine.folder import placed_reader
+            from carag.engine.freshness import placed_reader
 
             return placed_reader(self._collection.profile.vocabulary.reader)
         return lambda path: (("", one) for one in reader(path))

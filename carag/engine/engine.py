@@ -16,15 +16,13 @@ from typing import TYPE_CHECKING, Any, Final, ParamSpec, Self, TypeVar
 from carag.audit import DEFAULT_CLASS
 from carag.engine.calibration import Calibration, gate_in_force
 from carag.engine.collection import no_progress
-from carag.engine.configuration import ConfigurationLog
+from carag.engine.configuration import ConfigurationLog, InForce
 from carag.engine.contents import Contents
-from carag.engine.denials import Denials
-from carag.engine.directory import opened
+from carag.engine.directory import Ending, Lifetime, close_dropped, opened
 from carag.engine.evaluations import Evaluations
-from carag.engine.in_force.standing import InForce
-from carag.engine.lifetime import Ending, Lifetime, close_dropped
 from carag.engine.recorder import Recorder
 from carag.engine.requests import DEFAULT_K, Requests
+from carag.engine.tokens import Denials
 from carag.engine.writer import never
 from carag.errors import InvalidArgument, Refused
 from carag.generation import GuardedGenerator, generator_by_name
@@ -157,7 +155,7 @@ class Engine:
         Parameters
         ----------
         path : path
-            A directory; one engine at a time. Several share a store through :func:`carag.engine.sharing.share`.
+            A directory; one engine at a time. Several share a store through :func:`carag.engine.sharing`.
         create : bool
             Whether a directory without a store becomes one.
         profile : str, path or Profile, optional

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from carag.audit import Receipt
     from carag.audit.tlog.encoding import Json
-    from carag.engine.lifetime import Lifetime
+    from carag.engine.directory import Lifetime
     from carag.engine.requests import Requests
     from carag.policy import Decision, Session
     from carag.store.values import StoredChunk

@@ -8,7 +8,7 @@ import re
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import wraps
-from typing import TYPE_CHECKING, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, ParamSpec, TypeVar
 
 from carag.audit import (
     Access,
@@ -29,8 +29,9 @@ from carag.audit import (
 from carag.audit.records.draft import Draft
 from carag.errors import AuditUnavailable, CaragError, InvalidArgument, without_frames
 from carag.generation import basis_of
-from carag.policy import EVERYWHERE, as_of_minutes, known_at_microseconds
+from carag.policy import EVERYWHERE, Intents, as_of_minutes, infer, known_at_microseconds
 from carag.retrieval import top_similarity
+from carag.retrieval.reading import Listener, Said
 from carag.visible import logger
 
 if TYPE_CHECKING:
@@ -39,13 +40,33 @@ if TYPE_CHECKING:
 
     from carag.audit import AuditLog, Receipt, RecordKind, StateProof
     from carag.engine.collection import Collection
-    from carag.engine.in_force.rules import Rules
     from carag.engine.state import StoreState
     from carag.generation import Citation
-    from carag.policy import AskedDay, Decision, Explained, Policy, Session, Where
+    from carag.policy import AskedDay, Decision, Explained, Policy, PolicyTable, Profile, Session, Where
     from carag.retrieval import Evidence, Reranker, Withheld
     from carag.retrieval import Passage as Found
     from carag.retrieval.ranking import Ranker
+    from carag.retrieval.reading import Declared
+
+
+class Rules(NamedTuple):
+    """The policy in force at one change of the store's configuration."""
+
+    change: str
+    """The store's note of that change; see :meth:`carag.store.store.CorpusStore.standing`."""
+    table: PolicyTable
+    listener: Listener
+
+    @classmethod
+    def of(cls, change: str, profile: Profile, declared: Declared, *, intents: bool) -> Rules:
+        """Return the rules of a profile; without ``intents`` no word of a question tightens them."""
+        heard = profile.vocabulary.intents if intents else Intents()
+        return cls(change, profile.table, Listener(heard, declared))
+
+    def decide(self, question: str | None, session: Session, now: datetime) -> Decision:
+        """Infer what a session may use for a question, or for none; Refused if the session alone decides."""
+        said = Said() if question is None else self.listener.said(question)
+        return infer(session, self.table, now=now, intents=said.intents, days=said.days)
 
 
 _logger = logger(__name__)

@@ -6,8 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from carag.audit import Models, Outcome, RecordKind
-from carag.engine.explanation import explain
-from carag.engine.following import record_answer, record_successors
+from carag.engine.follow_ups import explain, record_answer, record_successors
 from carag.engine.recorder import (
     Egress,
     Finding,
@@ -29,8 +28,8 @@ if TYPE_CHECKING:
 
     from carag.audit import Receipt
     from carag.engine.collection import Collection
-    from carag.engine.in_force.standing import InForce
-    from carag.engine.lifetime import Lifetime
+    from carag.engine.configuration import InForce
+    from carag.engine.directory import Lifetime
     from carag.engine.recorder import Recorder, Searched
     from carag.generation import GuardedGenerator
     from carag.policy import Decision

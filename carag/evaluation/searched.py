@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from carag.backends import Checked, backend_by_url
 from carag.backends.urls import in_collection
-from carag.engine.rows.backend import NATIVE, leave_backend
+from carag.engine.rows import NATIVE, leave_backend
 from carag.index import Index
 from carag.store.store import CorpusStore
 

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from carag.audit.anchors import Standing
 from carag.audit.tlog.tiles import Tile
-from carag.engine.denials import Denials
-from carag.engine.tokens import JwtVerifier
+from carag.engine.tokens import Denials, JwtVerifier
 from carag.errors import AuditUnavailable, Refused, type_and_place
 from carag.service import telemetry
 from carag.service.admission import Admission, Strangers

@@ -9,7 +9,7 @@ import pytest
 
 from carag.audit import Verdict, verify_receipt
 from carag.backends import backend_by_url
-from carag.engine.rows.moving import copy_backend, switch_backend
+from carag.engine.migration import copy_backend, switch_backend
 from carag.errors import BackendUnavailable, InvalidArgument
 from tests.backends.conftest import NUMBERS
 from tests.engine.documents import document

@@ -16,7 +16,7 @@ import pytest
 from carag import Engine
 from carag.cli import Exit
 from carag.cli.app import run
-from carag.engine.freshness import still
+from carag.engine import freshness
 from tests.engine.freshness.folders import written
 
 if TYPE_CHECKING:
@@ -58,15 +58,15 @@ def test_a_file_that_does_not_come_to_rest_ends_in_75(
     store: Path, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """``EX_TEMPFAIL``: the same command finishes it."""
-    states = still._states
+    states = freshness._states
 
     def restless(path: Path) -> object:
         (folder / "c1.md").write_text(f"---\nclassification: internal\n---\n{os.urandom(8).hex()}")
         return states(path)
 
     with monkeypatch.context() as patched:
-        patched.setattr(still, "_PAUSE", 0.0)
-        patched.setattr(still, "_states", restless)
+        patched.setattr(freshness, "_PAUSE", 0.0)
+        patched.setattr(freshness, "_states", restless)
         assert run(["sync", str(folder), "--store", str(store)]) == Exit.TRY_AGAIN == 75
     assert "c1.md: changed while it was read; left for the next run" in capsys.readouterr().err
     assert run(["sync", str(folder), "--store", str(store)]) == Exit.OK

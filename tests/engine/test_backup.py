@@ -18,8 +18,7 @@ from carag.audit.anchors.anchor import check_known
 from carag.audit.receipts.receipt import checkpoint_in
 from carag.audit.tlog.note import Note
 from carag.engine.backup import Behind, back_up, restore
-from carag.engine.backup.manifest import Held, Manifest
-from carag.engine.backup.pinned import Pinned
+from carag.engine.snapshot import Held, Manifest, Pinned
 from carag.errors import AuditUnavailable, CorruptFile, InvalidArgument
 
 if TYPE_CHECKING:

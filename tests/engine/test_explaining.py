@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from carag.audit import Outcome
-from carag.engine.explanation import _causes as causes
-from carag.engine.explanation import _is_open as is_open
-from carag.engine.explanation import explain
+from carag.engine.follow_ups import _causes as causes
+from carag.engine.follow_ups import _is_open as is_open
+from carag.engine.follow_ups import explain
 from carag.errors import InvalidArgument
 from carag.policy import Basis, Decision, Mask, Policy, bit_names, explained
 from carag.policy.restrictions import Ground

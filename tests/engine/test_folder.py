@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from carag import Engine, Session
-from carag.engine.folder import placed_documents
+from carag.engine.freshness import placed_documents
 from carag.errors import InvalidArgument
 from carag.labelling.document import Document
 

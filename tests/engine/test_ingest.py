@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from carag.engine import rows
 from carag.engine.collection import Collection
-from carag.engine.rows import file as file_module
 from carag.policy import NEVER, Mask, Policy, PolicyBit
 from carag.retrieval import embedder_by_name
 from carag.store._label_history import LabelChange
@@ -175,7 +175,7 @@ def test_a_small_change_waits_for_the_closing_and_a_kill_costs_only_that(
     collection: Collection, small_corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The store has it at once; the index file follows, whether it was closed or killed."""
-    monkeypatch.setattr(file_module, "_SAVE_FRACTION", 0)
+    monkeypatch.setattr(rows, "_SAVE_FRACTION", 0)
     path = tmp_path / "index.carag"
     ingest(collection, small_corpus / f"{ORIGINAL}.txt")
     saved = path.read_bytes()

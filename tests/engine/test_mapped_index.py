@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from carag import Document, Engine, Session
-from carag.engine.rows import file
+from carag.engine import rows
 from carag.errors import CorruptFile
 from carag.retrieval.words import header_hash
 from carag.store.store import CorpusStore
@@ -26,7 +26,7 @@ DOCUMENTS = [
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A store whose index file counts as a large one."""
-    monkeypatch.setattr(file, "_VERIFIED_AT_ONCE", 0)
+    monkeypatch.setattr(rows, "_VERIFIED_AT_ONCE", 0)
     with Engine.open(tmp_path, profile="generic", embedder="wordllama") as engine:
         engine.add(DOCUMENTS)
     return tmp_path
@@ -71,7 +71,7 @@ def test_a_mapped_index_answers_as_a_loaded_one(home: Path, monkeypatch: pytest.
         return [[(one.chunk_id, one.similarity) for one in some] for some in (before, after)]
 
     mapped = found(Document(id="memo/60", text="Which branch? The fifth.", bits=()))
-    monkeypatch.setattr(file, "_VERIFIED_AT_ONCE", 1 << 26)
+    monkeypatch.setattr(rows, "_VERIFIED_AT_ONCE", 1 << 26)
     whole = found(Document(id="memo/61", text="A report to the board.", bits=()))
     assert len(mapped[0]) == 8
     assert mapped[1][0][0] == "memo/60:00000"

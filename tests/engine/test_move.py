@@ -17,9 +17,9 @@ from carag.audit._notes import MOVED_TO, remember
 from carag.audit.auditor.examine import examine_log, kept_receipt
 from carag.audit.operations.rotation import rotate
 from carag.backends import NativeBackend
+from carag.engine import sharing as moving
 from carag.engine.directory import upgrade
-from carag.engine.sharing import moving, share
-from carag.engine.sharing.share import shared_place
+from carag.engine.sharing import share, shared_place
 from carag.errors import CorruptFile, InvalidArgument, Refused, StoreLocked
 from tests.loaded import loaded
 

@@ -16,8 +16,8 @@ from carag.audit.auditor.describe import describe_record
 from carag.backends import Checked, NativeBackend
 from carag.cli import Exit
 from carag.cli.app import run
-from carag.engine.rows import moving
-from carag.engine.rows.moving import compare_backend, copy_backend, switch_backend
+from carag.engine import migration
+from carag.engine.migration import compare_backend, copy_backend, switch_backend
 from carag.errors import AuditUnavailable, BackendFault, BackendUnavailable, InvalidArgument, StoreLocked
 from carag.policy import policy_word
 from carag.store.store import CorpusStore
@@ -229,7 +229,7 @@ def test_a_copy_is_compared_row_by_row_and_search_by_search(
     copied = copy_backend(home, here, Kept(place, "next"))
     assert copied == compare_backend(home, here, Kept(place, "next"))
     with monkeypatch.context() as wrong:
-        wrong.setattr(moving, "Checked", _Elsewhere)
+        wrong.setattr(migration, "Checked", _Elsewhere)
         with pytest.raises(BackendFault, match="9 of 9 searches found other rows"):
             compare_backend(home, here, Kept(place, "next"), searches=9)
     assert before == answers(home, here)
@@ -329,7 +329,7 @@ def test_the_commands_say_what_was_moved(
 ) -> None:
     """Rows, root and place, never an address; one that cannot be done is bad input."""
     place, before = Store(), answers(home)
-    monkeypatch.setattr(moving, "backend_by_url", lambda _: Kept(place))
+    monkeypatch.setattr(migration, "backend_by_url", lambda _: Kept(place))
     store, to = ("--store", str(home)), ("--to", "redis://:secret@node")
     assert Exit.BAD_INPUT == run(["backend", "switch", *store, *to])
     assert Exit.OK == run(["backend", "copy", *store, "--from", "native", *to, "--json"])

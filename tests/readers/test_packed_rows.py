@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from carag import Document
-from carag.engine.folder import placed_reader
+from carag.engine.freshness import placed_reader
 from carag.readers import Problem, ReadDocument, folder, read_folder
 from carag.readers.packed import MAX_GROWTH
 

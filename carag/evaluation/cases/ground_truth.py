@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, Self
 
 import numpy as np
 
-from carag.engine.kept_profile import kept_profile
+from carag.engine.corpus import kept_profile
 from carag.evaluation.cases.corpus import ChunkLocation
 from carag.evaluation.cases.ngram_index import NgramIndex
 from carag.evaluation.cases.reference_policy import ReferenceLabel, ReferencePolicy, reference_session

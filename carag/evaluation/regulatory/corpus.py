@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from carag.engine.folder import placed_documents
+from carag.engine.freshness import placed_documents
 from carag.errors import InvalidArgument
 from carag.labelling.declared import label_facts
 from carag.limits import shown

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[3]
 
 STAGES = {
-    "before the note of the folder": "carag.engine.freshness.source:Source.found",
+    "before the note of the folder": "carag.engine.freshness:Source.found",
     "after the note of the folder": "carag.engine.contents:Contents._ingest_documents",
     "before a batch is embedded": "carag.engine.collection:Collection.vectors_of",
     "before the transaction": "carag.store.store:CorpusStore.writing",
@@ -31,10 +31,10 @@ STAGES = {
     "in it, before it is committed": "carag.store._transaction:Transaction.check_settled",
     "before the state": "carag.engine.state:StoreState.refresh",
     "before the index": "carag.engine.collection:Collection._follow",
-    "before the index is saved": "carag.engine.rows.file:KeptFile._save",
+    "before the index is saved": "carag.engine.rows:KeptFile._save",
     "before the record": "carag.engine.recorder:Recorder.ingested",
     "after the record": "carag.engine.configuration:ConfigurationLog.recorded",
-    "before what vanished is told": "carag.engine.freshness.source:Source.vanished",
+    "before what vanished is told": "carag.engine.freshness:Source.vanished",
     "before it is withdrawn": "carag.engine.contents:Contents.remove",
     "before the store is closed": "carag.engine.collection:Collection.close",
 }

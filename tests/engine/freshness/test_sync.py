@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from carag import Document, Engine, Session
-from carag.engine.freshness import Source, still
+from carag.engine import freshness
+from carag.engine.freshness import Source
 from carag.errors import InvalidArgument, StoreLocked
 from carag.labelling.chunking import chunk
 from tests.engine.documents import Clock, Counting
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(autouse=True)
 def no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(still, "_PAUSE", 0.0)
+    monkeypatch.setattr(freshness, "_PAUSE", 0.0)
 
 
 @pytest.fixture
@@ -334,7 +335,7 @@ def test_a_document_that_was_removed_by_hand_did_not_vanish(engine: Engine, fold
 def writing(monkeypatch: pytest.MonkeyPatch, write: Callable[[int], None]) -> list[int]:
     """Write while a folder is read: between its first and its last state of each pass."""
     passes: list[int] = []
-    states = still._states
+    states = freshness._states
 
     def watched(path: Path) -> object:
         found = states(path)
@@ -343,7 +344,7 @@ def writing(monkeypatch: pytest.MonkeyPatch, write: Callable[[int], None]) -> li
             write(len(passes) // 2)
         return found
 
-    monkeypatch.setattr(still, "_states", watched)
+    monkeypatch.setattr(freshness, "_states", watched)
     return passes
 
 

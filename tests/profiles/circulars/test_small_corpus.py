@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from carag import Document, Engine, Session
-from carag.engine.folder import placed_reader
+from carag.engine.freshness import placed_reader
 from carag.errors import InvalidArgument
 from carag.labelling.document import Act, ActKind
 from carag.policy import Profile

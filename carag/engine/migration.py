@@ -1,4 +1,4 @@
-"""Move a store's rows from one place to another: copy them, compare both, and switch, in separate commands.
+"""Migrate a store's rows from one place to another: copy them, compare both, and switch, in separate commands.
 
 A copy is searched only if its state root is that of the store's own labels and vectors.
 """
@@ -17,8 +17,8 @@ from carag.backends import Copied as Copied
 from carag.backends.moving import same_root
 from carag.backends.root import rows_at
 from carag.engine.collection import Collection, no_progress
-from carag.engine.kept_embedder import NO_EMBEDDER
-from carag.engine.rows.backend import (
+from carag.engine.corpus import NO_EMBEDDER
+from carag.engine.rows import (
     COPY,
     FILLED,
     NATIVE,
@@ -26,10 +26,10 @@ from carag.engine.rows.backend import (
     KeptBackend,
     check_promises,
     noted,
+    notes_of_file,
     parts_of,
     place_of,
 )
-from carag.engine.rows.file import notes_of_file
 from carag.errors import BackendFault, InvalidArgument
 from carag.index import Index
 from carag.policy import NEVER, POLICY_BITS, Mask, known_at_microseconds

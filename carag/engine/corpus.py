@@ -1,23 +1,62 @@
-"""Keep a store's profile: name, bits, metadata, and the texts of one that does not ship; texts are data, never run."""
+"""Open a store's documents, wherever they are, and keep in its notes which profile and embedder it has.
+
+The texts of a profile that does not ship are data, never run. Where nothing is embedded, :data:`NO_EMBEDDER` stands in
+for the embedder, so that no model, network or import is needed.
+"""
 
 from __future__ import annotations
 
 import json
+import secrets
+from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
-from carag.engine.sharing.corpus import open_corpus
+from carag.audit._files import write_atomically
+from carag.audit._notes import SHARED_AT, remembered
 from carag.errors import MALFORMED, CorruptFile, InvalidArgument
+from carag.index import Index
 from carag.labelling.widening import opened_documents
+from carag.limits import check_label
 from carag.policy import Profile
 from carag.retrieval.public_names import PublicNames
 from carag.retrieval.reading import Declared
+from carag.store.postgres import PostgresStore
+from carag.store.store import CorpusStore
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
     from os import PathLike
 
     from carag.policy import PolicyTable
-    from carag.store.store import CorpusStore
+
+
+_CORPUS: Final = "corpus.db"
+_OWN: Final = "shared.id"
+"""The file that tells the notes about this directory's own files from those of other directories, on any machine."""
+
+
+def has_store(directory: Path) -> bool:
+    """Tell whether a directory has a store, its own or a shared one."""
+    return (directory / _CORPUS).exists() or (directory / SHARED_AT).exists()
+
+
+def open_corpus(
+    directory: Path, *, create: bool = False, clock: Callable[[], int] | None = None
+) -> CorpusStore:
+    """Open the documents of a store, from the file in its directory or shared."""
+    more: dict[str, Any] = {} if clock is None else {"clock": clock}
+    if (address := remembered(directory, SHARED_AT)) is None:
+        return CorpusStore.open(directory / _CORPUS, create=create, **more)
+    file = directory / SHARED_AT
+    return PostgresStore(address.url, address.schema, file, own=_own(directory), **more)
+
+
+def _own(directory: Path) -> str:
+    file = directory / _OWN
+    if not file.exists():
+        write_atomically(file, secrets.token_hex(16).encode("ascii"))
+    return file.read_text("ascii")
 
 
 _NAME: Final = "profile"
@@ -137,3 +176,63 @@ def notes_of(profile: Profile) -> dict[str, str]:
         ("", "") if profile.is_shipped else (json.dumps(profile.texts), json.dumps(dict(profile.reading)))
     )
     return {_NAME: profile.name, _BITS: profile.bits_sha256, _TEXTS: texts, _READING: reading}
+
+
+class _Chosen(Enum):
+    NO_EMBEDDER = "no embedder"
+
+
+NO_EMBEDDER: Final = _Chosen.NO_EMBEDDER
+"""Value of ``embedder=`` for :meth:`carag.Engine.open` that opens a store to explain and administer, not to search."""
+
+
+class KeptEmbedder:
+    """What a store keeps about its embedder; it embeds nothing."""
+
+    remote = False
+
+    def __init__(self, store: CorpusStore, index_path: Path) -> None:
+        self.name, self.fingerprint = _kept(store)
+        self._store, self._index_path = store, index_path
+
+    @property
+    def dim(self) -> int:
+        """The number of components of a vector, as stored."""
+        if (dim := self._store.dim) is not None:
+            return dim
+        if not self._index_path.exists():
+            raise InvalidArgument(
+                f"{self._store.path} holds no passage and has no index; open it with its embedder, {self.name!r}"
+            )
+        index = Index.load(self._index_path)
+        try:
+            return index.dim
+        finally:
+            index.close()
+
+    def embed_documents(self, texts: Sequence[str]) -> NoReturn:  # noqa: ARG002 - the port's name
+        """Raise an error."""
+        raise self._refusal()
+
+    def embed_query(self, text: str) -> NoReturn:  # noqa: ARG002 - the port's name
+        """Raise an error."""
+        raise self._refusal()
+
+    def _refusal(self) -> InvalidArgument:
+        return InvalidArgument(
+            f"this store was opened without its embedder; open it with {self.name!r} to search or to add"
+        )
+
+
+def embedder_kept_in(directory: Path) -> tuple[str, str]:
+    """Return the name and the fingerprint of the embedder of a store that is only read."""
+    with open_corpus(directory) as store:
+        return _kept(store)
+
+
+def _kept(store: CorpusStore) -> tuple[str, str]:
+    name, fingerprint = store.meta_get("embedder"), store.meta_get("embedder_fingerprint")
+    if name is None or fingerprint is None:
+        raise InvalidArgument(f"{store.path} is new and has no embedder yet; ingest something first")
+    check_label("the embedder that the store keeps", name)
+    return name, fingerprint

@@ -1,7 +1,9 @@
-"""Move a store from the files of a directory into PostgreSQL, with its log: the same records, roots and keys.
+"""Share one store between processes: set it up, move one there, and open it from each process's directory.
 
-Everything goes to the server in one transaction, which is read back before it ends. Before it the source is marked,
-``moved.url``, and never opened for writing again: a log that continued in two places would be two logs with one key.
+Texts, labels and the log are in PostgreSQL. The keys, which the server must not learn, are copied from a directory that
+already shares the store. What is moved goes to the server in one transaction, which is read back before it ends. Before
+it the source is marked, ``moved.url``, and never opened for writing again: a log that continued in two places would be
+two logs with one key.
 """
 
 from __future__ import annotations
@@ -21,9 +23,10 @@ from carag.audit.receipts.verify import Verdict
 from carag.audit.tlog.checkpoint import Checkpoint
 from carag.audit.tlog.merkle import Frontier, peak_positions, stored_hash_index
 from carag.audit.tlog.note import Note
-from carag.engine.rows.backend import NATIVE, PLACE
-from carag.engine.sharing.share import check_new, shared_place
+from carag.engine.corpus import has_store, open_corpus
+from carag.engine.rows import NATIVE, PLACE
 from carag.errors import AuditUnavailable, CorruptFile, InvalidArgument
+from carag.postgres.address import Address
 from carag.postgres.connection import connected, not_durable
 from carag.store.postgres import set_up
 from carag.store.store import CorpusStore
@@ -32,7 +35,51 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-    from carag.postgres.address import Address
+__all__ = ["Moved", "has_store", "move", "open_corpus", "share"]
+
+
+_LONGEST: Final = 50
+"""Greatest number of characters of that name."""
+_OTHERS: Final = ("corpus.db", "audit.db", "vkey")
+"""Files of a directory that has, or had, a store of its own."""
+
+
+def share(directory: Path, url: str, *, admin: str | None = None) -> Address:
+    """Note that a directory's store is in PostgreSQL; given an administrator's address, set it up there.
+
+    ``url`` is ``postgresql://ROLE@HOST/DATABASE?schema=NAME``, the application's account, whose password is in
+    ``~/.pgpass``. The administrator makes role, schemas, tables and grants; what is there is kept.
+    """
+    place = shared_place(url)
+    check_new(directory, place)
+    if admin is not None:
+        with talking(admin), connected(admin) as db:
+            set_up_shared(db, place.schema, place.role)
+            set_up(db, place.schema, place.role)
+    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    remember(directory, place, SHARED_AT)
+    return place
+
+
+def shared_place(url: str) -> Address:
+    """Read the address of a shared store."""
+    place = Address.parse(url)
+    if len(place.schema) > _LONGEST:  # the server truncates longer names, so that two could become the same
+        raise InvalidArgument(
+            f"schema {place.schema!r} is longer than {_LONGEST} characters; name a shorter one"
+        )
+    return place
+
+
+def check_new(directory: Path, place: Address) -> None:
+    """Check that a directory has no store of its own, and shares no other."""
+    if (known := remembered(directory, SHARED_AT)) not in (None, place):
+        raise InvalidArgument(f"{directory} shares the store at {known}; name another directory")
+    if known is None and (found := [name for name in _OTHERS if (directory / name).exists()]):
+        raise InvalidArgument(
+            f"{directory} holds {found[0]}, so it has a store of its own; name an empty directory, or move this store "
+            f"there with: carag share URL --admin URL --from {directory} --store EMPTY"
+        )
 
 
 _KEYS: Final = ("audit.key", "private.key", "vkey")
@@ -82,7 +129,7 @@ def move(source: Path, directory: Path, url: str, *, admin: str) -> Moved:
     """Move a store into PostgreSQL, and let a new directory share it; the same call finishes a run that was killed.
 
     ``source`` is a store in files that no process has open; it stays as it is, and can no longer be opened for writing.
-    ``directory`` gets its keys. ``url`` is as for :func:`~carag.engine.sharing.share`; ``admin`` is the same database
+    ``directory`` gets its keys. ``url`` is as for :func:`~carag.engine.sharing`; ``admin`` is the same database
     as an administrator.
     """
     place = shared_place(url)
