@@ -215,7 +215,7 @@ def engine_doors(engine: Engine) -> dict[str, Door]:
             question, ASKER, where={"year": {"lt": v}}
         ),
         **doors(engine.explain, chunk_id="a:00000", session=ASKER),
-        **doors(engine.label_history, chunk_id="a:00000"),
+        **doors(engine.contents.label_history, chunk_id="a:00000"),
         **doors(engine.record_answer, retrieval=found, text="At noon [1].", model="x"),
         **doors(engine.add, documents=[], by="x"),
         **doors(engine.remove, ids=[], by="x"),

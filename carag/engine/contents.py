@@ -203,7 +203,10 @@ class Contents:
         return self._collection.store.documents.counts()
 
     def label_history(self, chunk_id: str) -> LabelHistory | None:
-        """See :meth:`carag.Engine.label_history`."""
+        """Return every label that a passage ever had, without its text and without a record; None if it does not exist.
+
+        It reveals that the passage exists: use it for readers of the log, or roles that may know of hidden passages.
+        """
         self._lifetime.check()
         check_label("chunk_id", chunk_id)
         store = self._collection.store

@@ -47,7 +47,6 @@ if TYPE_CHECKING:
         Explanation,
         GateReport,
         IngestReport,
-        LabelHistory,
         Retrieval,
         SyncReport,
     )
@@ -70,6 +69,7 @@ _MOVED: Final = {
     "exposure": "anchoring.exposure()",
     "gate_report": "calibration.report",
     "keep_to_admissible_rows": "requests.keep_to_admissible_rows",
+    "label_history": "contents.label_history",
     "paces": "requests.paces",
     "readable": "evaluations.readable",
 }
@@ -396,13 +396,6 @@ class Engine:
         then.
         """
         return self.contents.remove(ids, by=by)
-
-    def label_history(self, chunk_id: str) -> LabelHistory | None:
-        """Return every label that a passage ever had, without its text and without a record; None if it does not exist.
-
-        It reveals that the passage exists: use it for readers of the log, or roles that may know of hidden passages.
-        """
-        return self.contents.label_history(chunk_id)
 
     @property
     def gate(self) -> ConfidenceGate:

@@ -214,7 +214,7 @@ async def ingest(request: Request) -> Response:
     """Add or remove documents as a job. A job sent again with the same Idempotency-Key is done once."""
     await _answered(request, "may_bring")  # before reading a body that may be large
     key = idempotency_key(request.headers.getlist("idempotency-key"))
-    body = await _json_body(request, request.app.state.service.max_ingest)
+    body = await _json_body(request, request.app.state.service.settings.max_ingest)
     found = await _answered(request, "ingest", key.encode() + b"\n" + body)
     told = json.loads(found)
     headers = {**_HEADERS, "Location": f"/v1/jobs/{told['id']}"}
@@ -250,7 +250,9 @@ async def tile(request: Request, path: str) -> Response:
 
 
 async def _with_body(request: Request, operation: str) -> bytes:
-    return await _answered(request, operation, await _json_body(request, request.app.state.service.max_body))
+    return await _answered(
+        request, operation, await _json_body(request, request.app.state.service.settings.max_body)
+    )
 
 
 async def _json_body(request: Request, most: int) -> bytes:

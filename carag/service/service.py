@@ -108,16 +108,6 @@ class Service:
         except AuditUnavailable as error:
             _logger.error("tokens that were not checked are not on record: %s", type_and_place(error))  # noqa: TRY400
 
-    @property
-    def max_body(self) -> int:
-        """Most bytes in a request's body."""
-        return self.settings.max_body
-
-    @property
-    def max_ingest(self) -> int:
-        """Most bytes in a body that brings documents."""
-        return self.settings.max_ingest
-
     async def answered(self, operation: str, asker: Asker, asked: bytes = b"") -> bytes:
         """Answer a request for one of :data:`_OPERATIONS` in a thread; errors as for :meth:`done`."""
         self._check_stranger(operation, asker.token)

@@ -25,9 +25,9 @@ def test_a_history_keeps_what_was_known_and_says_what_changed_it(tmp_path: Path,
             (first / path.name).write_bytes(path.read_bytes())
     with Engine.open(tmp_path / "store", embedder="wordllama") as engine:
         engine.ingest(first)
-        before = engine.label_history(CHUNK)
+        before = engine.contents.label_history(CHUNK)
         engine.ingest(small_corpus)
-        after = engine.label_history(CHUNK)
+        after = engine.contents.label_history(CHUNK)
         assert before is not None
         assert after is not None
         (one,) = before.labels
@@ -40,7 +40,7 @@ def test_a_history_keeps_what_was_known_and_says_what_changed_it(tmp_path: Path,
         assert ("AMENDED", LATER.removesuffix(".txt")) in opened[1].causes
         assert "10-K" == after.filing.form
         assert after.filing.accession_number == after.filing.document_id == CHUNK.partition(":")[0]
-        assert engine.label_history("nothing:00000") is None
+        assert engine.contents.label_history("nothing:00000") is None
         assert engine.contents.counts().chunks > 200
     with pytest.raises(InvalidArgument, match="closed"):
-        engine.label_history(CHUNK)
+        engine.contents.label_history(CHUNK)

@@ -220,7 +220,7 @@ class Desk:
         is_granted = cell is not None and (cell.role, cell.purpose) in verifier.granted
         if cell is None or not (is_granted and cell.may_know_existence and cell.past == "as_of+known_at"):
             self._check_audit(token, verifier)
-        found = self._engine.label_history(said.chunk_id)
+        found = self._engine.contents.label_history(said.chunk_id)
         return {"history": None if found is None else self._history(found)}
 
     def policy(self, said: Proposal, token: str, verifier: GrantVerifier, _: Session) -> dict[str, Any]:

@@ -86,7 +86,7 @@ async def console_login(request: Request) -> Response:
     """Verify a token, and keep it in a cookie until it expires."""
     if request.method == "GET":
         return _login(request)
-    said = await posted(request, _service(request).max_body)
+    said = await posted(request, _service(request).settings.max_body)
     demo: Demo | None = request.app.state.demo
     if demo is not None and said.get("person") in PEOPLE:
         token = demo.token(said["person"])
@@ -115,7 +115,7 @@ async def console_ask(request: Request) -> Response:
     """Ask one question in two sessions of the viewer, side by side; each is a request of its own, and recorded."""
     if request.method == "GET":
         return _written("ask.html", {**await _read(request, "bits"), "asked": None})
-    said = await posted(request, _service(request).max_body)
+    said = await posted(request, _service(request).settings.max_body)
     if not {"question", "left"} <= said.keys() <= {"question", "left", "right"}:
         raise Problem("INVALID_REQUEST")
     found = await _read(request, "bits")
@@ -150,7 +150,7 @@ async def console_record(request: Request) -> Response:
 
 async def console_open(request: Request) -> Response:
     """Open a value that a record commits to, for a purpose, which is recorded before the value is shown."""
-    said = await posted(request, _service(request).max_body)
+    said = await posted(request, _service(request).settings.max_body)
     if said.keys() != {"field", "purpose"}:
         raise Problem("INVALID_REQUEST", at=["purpose"])
     return _record(await _read(request, "open", record=_number(request.path_params["seq"]), **said))
@@ -170,7 +170,7 @@ async def console_chunk(request: Request) -> Response:
     """Show a passage's labels on both time axes, and why a session may or may not use it; never its text."""
     if request.method == "GET":
         return _written("chunk.html", {**await _read(request, "viewer"), "asked": None})
-    said = await posted(request, _service(request).max_body)
+    said = await posted(request, _service(request).settings.max_body)
     if not {"chunk_id"} <= said.keys() <= {"chunk_id", "cell"}:
         raise Problem("INVALID_REQUEST")
     found = await _read(request, "viewer")
@@ -199,7 +199,7 @@ async def console_policy(request: Request) -> Response:
     """Show who may use what for which purpose, and what another table would change."""
     if request.method == "GET":
         return _written("policy.html", await _read(request, "policy"))
-    said = await posted(request, _service(request).max_body)
+    said = await posted(request, _service(request).settings.max_body)
     if said.keys() != {"proposed"}:
         raise Problem("INVALID_REQUEST")
     return _written(

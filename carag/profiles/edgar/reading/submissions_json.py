@@ -185,12 +185,6 @@ def _of_filer(filer: Mapping[str, Any]) -> dict[str, Any]:
 # --- rows as a source to compare --------------------------------------------------------------------------
 
 
-def facts_of_submissions_row(row: Mapping[str, Any]) -> StatedFacts:
-    """Read one filing of a submissions file, by EDGAR's names or the short names of the index."""
-    named = {_COLUMNS.get(key, key): value for key, value in row.items()}
-    return _facts("submissions row", named, frozenset(_ROW_FIELDS))
-
-
 def facts_of_row(row: Mapping[str, Any]) -> StatedFacts:
     """Read the fields of a data set's row that were not copied from the filing's own header.
 
@@ -217,11 +211,6 @@ def facts_copied_from_header(row: Mapping[str, Any]) -> StatedFacts:
     """Read the fields copied from the header, to be compared in place of a missing header."""
     facts = _facts("header as the data set read it", row, copied_from_header(row) & frozenset(_ROW_FIELDS))
     return replace(facts, complete=False, current_state=frozenset())
-
-
-def facts_of_company(company: Mapping[str, Any]) -> StatedFacts:
-    """Read the facts that a submissions file states about the company today."""
-    return _facts("company today", company, frozenset({"cik", "business_state", "state_of_inc", "sic"}))
 
 
 def _facts(source: str, row: Mapping[str, Any], wanted: Collection[str]) -> StatedFacts:

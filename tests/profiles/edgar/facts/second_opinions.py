@@ -6,25 +6,32 @@ import csv
 import gzip
 import json
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from carag.profiles.edgar.facts.cross_check import Compared, StatedFacts, Verdict, compare
 from carag.profiles.edgar.facts.xbrl_cover import facts_of_cover
 from carag.profiles.edgar.reading.header import parse_header
-from carag.profiles.edgar.reading.submissions_json import (
-    facts_copied_from_header,
-    facts_of_company,
-    facts_of_row,
-    facts_of_submissions_row,
-)
+from carag.profiles.edgar.reading.submissions_json import _COLUMNS, facts_copied_from_header, facts_of_row
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
 SECOND_OPINIONS: Final = ("header / submissions row", "header / data row", "header / XBRL cover")
 """Pairs of which each side was read from another source; the others check a reader, or the crawl."""
+
+
+def facts_of_submissions_row(row: Mapping[str, Any]) -> StatedFacts:
+    """Read one filing of a submissions file, by EDGAR's names or the short names of the index."""
+    named = {_COLUMNS.get(key, key): value for key, value in row.items() if key != "meta_src"}
+    return replace(facts_of_row(named), source="submissions row")
+
+
+def facts_of_company(company: Mapping[str, Any]) -> StatedFacts:
+    """Read the facts that a submissions file states about the company today."""
+    today = {key: company[key] for key in ("cik", "business_state", "state_of_inc", "sic") if key in company}
+    return replace(facts_of_row(today), source="company today")
 
 
 @dataclass(slots=True)

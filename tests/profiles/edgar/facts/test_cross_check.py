@@ -18,11 +18,9 @@ from carag.profiles.edgar.facts.xbrl_cover import facts_of_cover
 from carag.profiles.edgar.reading.header import parse_header
 from carag.profiles.edgar.reading.submissions_json import (
     facts_copied_from_header,
-    facts_of_company,
     facts_of_row,
-    facts_of_submissions_row,
 )
-from tests.profiles.edgar.facts.second_opinions import find
+from tests.profiles.edgar.facts.second_opinions import facts_of_company, facts_of_submissions_row, find
 from tests.profiles.edgar.reading.headers import header
 
 if TYPE_CHECKING:

@@ -22,9 +22,9 @@ from carag.profiles.edgar.reading.submission import parse_submission
 from carag.profiles.edgar.reading.submissions_json import (
     facts_copied_from_header,
     facts_of_row,
-    facts_of_submissions_row,
 )
 from carag.profiles.edgar.rules.labeller import label
+from tests.profiles.edgar.facts.second_opinions import facts_of_submissions_row
 from tests.profiles.edgar.reading.headers import document, header
 
 if TYPE_CHECKING:
