@@ -42,13 +42,8 @@ class HeadBody(_Body):
     text: str
 
 
-class PassageBody(_Body):
-    """A passage that the session may use."""
-
+class _PlaceBody(_Body):
     chunk_id: str
-    text: str
-    similarity: float
-    word: int
     accession_number: str
     form: str
     company: str
@@ -56,13 +51,21 @@ class PassageBody(_Body):
     document: str
     start: int
     end: int
-    public_at: int
-    expires_at: int
     source: str
-    head: HeadBody | None = None
     document_id: str = ""
     version: int = 1
     """A part of the passage's id, like ``document_id``; an earlier service does not send them."""
+
+
+class PassageBody(_PlaceBody):
+    """A passage that the session may use."""
+
+    text: str
+    similarity: float
+    word: int
+    public_at: int
+    expires_at: int
+    head: HeadBody | None = None
 
 
 class BitBody(_Body):
@@ -103,22 +106,10 @@ class ExplainedBody(ReasonBody):
     lift: str
 
 
-class CitationBody(_Body):
+class CitationBody(_PlaceBody):
     """The source of a statement."""
 
     number: int
-    chunk_id: str
-    accession_number: str
-    form: str
-    company: str
-    filed: str
-    document: str
-    start: int
-    end: int
-    source: str
-    document_id: str = ""
-    version: int = 1
-    """A part of the passage's id, like ``document_id``; an earlier service does not send them."""
 
 
 class SupersededBody(_Body):
