@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from carag.engine.collection import no_progress
-from carag.engine.freshness import Source, read_still
+from carag.engine.freshness import Source, placed_reader, read_still
 from carag.engine.results import AddReport, LabelHistory, SyncReport
 from carag.engine.writer import Kind, add, never, remove, without_lost, write
 from carag.errors import InvalidArgument
@@ -90,8 +90,6 @@ class Contents:
     def _placed(self, reader: Callable[[Path], Iterable[Document | str]] | None) -> PlacedReader:
         """Return what reads a folder: the store's own reader, or one that is given, which states no places."""
         if reader is None:
-            from carag.engine.freshness import placed_reader
-
             return placed_reader(self._collection.profile.vocabulary.reader)
         return lambda path: (("", one) for one in reader(path))
 

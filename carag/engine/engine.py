@@ -20,9 +20,8 @@ from carag.engine.configuration import ConfigurationLog, InForce
 from carag.engine.contents import Contents
 from carag.engine.directory import Ending, Lifetime, close_dropped, opened
 from carag.engine.evaluations import Evaluations
-from carag.engine.recorder import Recorder
+from carag.engine.recorder import Denials, Recorder
 from carag.engine.requests import DEFAULT_K, Requests
-from carag.engine.tokens import Denials
 from carag.engine.writer import never
 from carag.errors import InvalidArgument, Refused
 from carag.generation import GuardedGenerator, generator_by_name

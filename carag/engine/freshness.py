@@ -28,7 +28,6 @@ from carag.labelling.canonical_json import canonical_json
 from carag.labelling.document import Document
 from carag.limits import quoted, shown
 from carag.policy import parse_moment
-from carag.readers import Problem, read_folder
 from carag.readers.sidecar import SIDECARS
 from carag.visible import logger, visible
 
@@ -67,6 +66,8 @@ def placed_documents(
 ) -> Iterator[tuple[str, Document | str]]:
     """Read every file of a folder; yield a document, or a problem in words, preceded by its file, or file and row."""
     made = document_of or _document
+    from carag.readers import Problem, read_folder  # here, because most stores are given documents
+
     for one in read_folder(path, leaves_out=leaves_out):
         if isinstance(one, Problem):
             yield one.where, f"{one.where}: {one.kind.value}: {one.reason}"

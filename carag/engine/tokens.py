@@ -1,4 +1,4 @@
-"""Verify signed tokens (JWT) with PyJWT, which ``carag-engine[tokens]`` installs, and put refused ones on record.
+"""Verify signed tokens (JWT) with PyJWT, which ``carag-engine[tokens]`` installs.
 
 A token states its own algorithm, and attackers forge tokens with it (RFC 8725 section 2.1): ``none``, or a public key
 used as an HMAC secret. So a key id names one public key and the one algorithm it is for, the token chooses neither, and
@@ -7,26 +7,21 @@ no symmetric algorithm is supported.
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from cryptography.hazmat.primitives.serialization import load_pem_public_key
 
-from carag.audit import Denial
 from carag.errors import MALFORMED, InvalidArgument, MissingExtra, Refused
 from carag.limits import quoted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
     from types import ModuleType
 
     from cryptography.hazmat.primitives.asymmetric.types import PublicKeyTypes
-
-    from carag.audit import AuditLog
 
 
 __all__ = ["ALGORITHMS", "LONGEST_LIFE", "REQUIRED_CLAIMS", "JwtVerifier", "KeySource", "fits"]
@@ -225,57 +220,3 @@ def _code(jwt: ModuleType, error: Exception) -> str:
         if isinstance(error, getattr(jwt, name)):
             return code
     return "TOKEN_MALFORMED"
-
-
-_WINDOW: Final = 60_000_000
-"""Microseconds during which further refusals of a kind are only counted."""
-_Kind = tuple[str, str | None, str | None]
-
-
-@dataclass(slots=True)
-class _Waiting:
-    opened: int
-    first: int = 0
-    last: int = 0
-    count: int = 0
-
-
-class Denials:
-    """Counts and records refusals; safe to share between threads. ``clock`` returns microseconds since 1970."""
-
-    def __init__(self, log: AuditLog, clock: Callable[[], int]) -> None:
-        self._log = log
-        self._clock = clock
-        self._lock = threading.Lock()
-        self._waiting: dict[_Kind, _Waiting] = {}
-
-    def add(self, why: str, *, issuer: str | None, audience: str | None, count: int = 1) -> None:
-        """Count one refusal, or several that were counted elsewhere, and record what is due."""
-        now, kind = self._clock(), (why, issuer, audience)
-        with self._lock:
-            self._write(opened_by=now - _WINDOW)
-            if kind not in self._waiting:
-                self._log.append(_denial(kind, now, now, count))
-                self._waiting[kind] = _Waiting(opened=now)
-                return
-            one = self._waiting[kind]
-            one.first = one.first or now
-            one.last, one.count = max(one.last, now), one.count + count
-
-    def flush(self) -> None:
-        """Record everything that is counted and not recorded; AuditUnavailable if that is not possible."""
-        with self._lock:
-            self._write(opened_by=None)
-
-    def _write(self, *, opened_by: int | None) -> None:
-        for kind, one in list(self._waiting.items()):
-            if opened_by is None or one.opened <= opened_by:
-                if one.count:
-                    last = one.first if one.count == 1 else one.last
-                    self._log.append(_denial(kind, one.first, last, one.count))
-                del self._waiting[kind]
-
-
-def _denial(kind: _Kind, first: int, last: int, count: int) -> Denial:
-    why, issuer, audience = kind
-    return Denial(first=first, last=last, count=count, why=why, issuer=issuer, audience=audience)

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from carag.audit.anchors import Standing
 from carag.audit.tlog.tiles import Tile
-from carag.engine.tokens import Denials, JwtVerifier
+from carag.engine.recorder import Denials
+from carag.engine.tokens import JwtVerifier
 from carag.errors import AuditUnavailable, Refused, type_and_place
 from carag.service import telemetry
 from carag.service.admission import Admission, Strangers

@@ -9,7 +9,7 @@ import pytest
 
 from carag import Engine, Session
 from carag.audit import AuditLog, Denial
-from carag.engine.tokens import Denials
+from carag.engine.recorder import Denials
 from carag.errors import AuditUnavailable, Refused
 from carag.policy import SessionSource
 
