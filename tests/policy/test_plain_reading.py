@@ -27,6 +27,7 @@ from carag.policy import (
     WallCrossing,
     infer,
 )
+from tests.sizes import examples
 
 TEXT = files("carag").joinpath("profiles/edgar/roles.toml").read_text()
 TABLE = PolicyTable.from_toml(TEXT)
@@ -127,7 +128,7 @@ def is_current(search: Search, public_at: int, expires_at: int) -> bool:
 @pytest.mark.parametrize(
     "count",
     [
-        4_000,
+        examples(5_000),
         pytest.param(50_000, marks=pytest.mark.release),
         pytest.param(1_000_000, marks=pytest.mark.full),
     ],

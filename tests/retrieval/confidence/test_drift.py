@@ -11,8 +11,9 @@ import pytest
 
 from carag.retrieval import Drift
 from carag.retrieval.confidence import calibration
+from tests.sizes import examples
 
-STREAMS = 400
+STREAMS = examples(400, least=150)
 LENGTH = 150
 
 
@@ -30,7 +31,7 @@ def moved(chance: random.Random) -> int:
 
 
 def alarms(watch: Any, draw: Any, n: int) -> int:
-    """Of 400 streams like their calibration on n questions, how many ever raise an alarm."""
+    """Count the streams, each like its calibration on n questions, that ever raise an alarm."""
     count = 0
     for number in range(STREAMS):
         chance = random.Random(f"{draw.__name__} {n} {number}")  # noqa: S311 - a simulation
@@ -40,7 +41,7 @@ def alarms(watch: Any, draw: Any, n: int) -> int:
 
 
 def is_kept(count: int, share: float) -> bool:
-    """Tell whether a count of 400 is the share or less, within four standard errors."""
+    """Tell whether a count of streams is the share or less, within four standard errors."""
     return count <= STREAMS * share + 4 * math.sqrt(STREAMS * share * (1 - share))
 
 
@@ -81,7 +82,7 @@ def test_a_wrong_martingale_breaks_the_law(watch: Any, draw: Any, monkeypatch: p
 )
 def test_drift_is_noticed_soon_also_after_a_long_good_time(n: int, before: int, within: int) -> None:
     chance = random.Random(f"{n} {before}")  # noqa: S311 - a simulation
-    for _ in range(50):
+    for _ in range(examples(50)):
         drift = Drift([continuous(chance) for _ in range(n)])
         assert not any(drift.sees(continuous(chance)) for _ in range(before))
         assert any(drift.sees(moved(chance)) for _ in range(within))

@@ -23,6 +23,7 @@ from tests.retrieval.ranking.stores import (
     grow,
     refreshed,
 )
+from tests.sizes import examples
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -83,7 +84,7 @@ def run(seed: int, home: Path, steps: int = 5, questions: int = 8) -> int:
 
 
 @given(seeds)
-@settings(max_examples=4, deadline=None)
+@settings(max_examples=examples(4, least=1))
 def test_what_is_found_is_what_a_plain_sort_finds(
     tmp_path_factory: pytest.TempPathFactory, seed: int
 ) -> None:

@@ -11,6 +11,7 @@ import pytest
 from carag.index import Index, TextIndex
 from carag.policy import Mask, Policy
 from tests.retrieval.ranking.worlds import Said, World, draw_world, said_of, with_other_hidden
+from tests.sizes import examples
 
 OTHERS = 3
 """Worlds with other hidden text that are made of each that is drawn."""
@@ -38,8 +39,8 @@ def differing(seeds: range) -> tuple[int, list[int], list[Said]]:
 
 @pytest.mark.parametrize(
     "drawn",
-    [range(60), pytest.param(range(60, 1_000), marks=pytest.mark.release)],
-    ids=["240 worlds", "3,760 worlds"],
+    [range(examples(60)), pytest.param(range(60, 1_000), marks=pytest.mark.release)],
+    ids=["few worlds", "3,760 worlds"],
 )
 def test_hidden_text_changes_no_bit(drawn: range) -> None:
     """And what is drawn is worth drawing: most worlds have passages, words, and something that the question names."""
@@ -76,10 +77,10 @@ def test_the_long_count(chunk: int) -> None:
 
 
 def leaking(world: World) -> int:
-    """Count of forty worlds with other hidden text how many give another answer."""
+    """Count the worlds with other hidden text that give another answer."""
     rng = np.random.default_rng(0)
     expected = said_of(world)
-    return sum(said_of(with_other_hidden(rng, world)) != expected for _ in range(40))
+    return sum(said_of(with_other_hidden(rng, world)) != expected for _ in range(examples(40)))
 
 
 def wide_policy() -> Policy:
