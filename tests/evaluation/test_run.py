@@ -21,6 +21,7 @@ from carag.evaluation.row import SYSTEMS, Row, read_rows
 from carag.evaluation.run import Settings, run
 from carag.evaluation.systems.own import Corpus, OwnSystem
 from carag.generation import Draft, Extractive
+from tests.sizes import examples
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -41,13 +42,13 @@ def settings(cache: Path) -> Settings:
         size="small",
         cache=cache,
         embedder="wordllama",
-        pairs=10,
-        built=2,
+        pairs=examples(10),
+        built=examples(2, least=1),
         attacks=1,
-        compared=4,
-        worlds=2,
-        trials=500,
-        fused_trials=20,
+        compared=examples(4, least=2),
+        worlds=examples(2, least=1),
+        trials=examples(500, least=100),
+        fused_trials=examples(20),
         model_pairs=3,
         own=(OwnSystem("own:first", first_passages, "1" * 64),),
     )

@@ -82,7 +82,7 @@ def test_many_small_relabels_equal_one():
 @pytest.mark.parametrize("dim", [1, 2, 3, 5, 8, 33, 128])
 def test_what_an_index_keeps_is_kept_again(dim):
     """Vectors read from one index and added to another keep every bit; other lengths are normalised to 1."""
-    rng, rows = np.random.default_rng(dim), examples(2_000)
+    rng, rows = np.random.default_rng(dim), examples(1_000)
     one, other = (Index(dim, M=2, ef_construction=1) for _ in range(2))
     keys = one.add(rng.standard_normal((rows, dim)) ** 3, np.full(rows, policy_word(1)))
     kept = one.vectors(keys)
@@ -133,13 +133,13 @@ def test_consolidating_forgets_the_deleted(build, tmp_path):
 def test_the_file_does_not_depend_on_threads(tmp_path, dtype):
     """Any number of threads in add and consolidate gives the same bytes; another seed gives another graph."""
     rng = np.random.default_rng(4)
-    vectors, words = rng.standard_normal((700, 24)), policy_word(rng.integers(0, 8, 700))
+    vectors, words = rng.standard_normal((400, 24)), policy_word(rng.integers(0, 8, 400))
     files = []
     for threads, seed in ((1, 0), (2, 0), (5, 0), (1, 1)):
         index = Index(24, M=8, ef_construction=20, dtype=dtype, seed=seed)
-        index.add(vectors[:300], words[:300], threads=threads)
-        index.add(vectors[300:], words[300:], threads=threads)
-        index.delete(np.arange(0, 700, 7))
+        index.add(vectors[:150], words[:150], threads=threads)
+        index.add(vectors[150:], words[150:], threads=threads)
+        index.delete(np.arange(0, 400, 7))
         index.save(tmp_path / "grown")
         index.consolidate(threads=threads)
         index.save(tmp_path / "consolidated")

@@ -12,7 +12,7 @@ from carag.policy import Mask, Policy
 pytestmark = pytest.mark.filterwarnings("ignore::carag.errors.UnlabelledWarning")
 
 
-@pytest.mark.parametrize("pairs", [100, pytest.param(1_000, marks=pytest.mark.release)])
+@pytest.mark.parametrize("pairs", [40, pytest.param(1_000, marks=pytest.mark.release)])
 def test_random_worlds(bench, pairs):
     """Every plan, asked after every change of an index, gives no violation."""
     outcome = bench("conformance").run(worlds=23 * pairs // 100, seed=1)
@@ -126,8 +126,8 @@ def test_the_account_of_a_world_can_differ(bench):
 def test_recall_equals_hnswlib_on_a_small_set(bench):
     """4,000 vectors of 64 dimensions: unfiltered recall@10 within 0.01 of hnswlib's, few rows scored, no scan."""
     recall = bench("recall")
-    of = recall.Mixture(rows=4_000, dim=64, queries=200, clusters=20, local_dim=24)
-    report = recall.measure(*recall.mixture(of), efs=(24,), M=12, ef_construction=60)
+    of = bench("datasets").Mixture(rows=4_000, dim=64, queries=200, clusters=20, local_dim=24)
+    report = recall.measure(*bench("datasets").mixture(of), efs=(24,), M=12, ef_construction=60)
     ours, theirs = report.scores["ef=24"]["carag"], report.scores["ef=24"]["hnswlib"]
     assert ours.recall >= theirs.recall - 0.01
     assert ours.scored_most < 0.4
@@ -138,7 +138,7 @@ def test_recall_equals_hnswlib_on_a_small_set(bench):
 def test_recall_equals_hnswlib(bench):
     """26,595 x 1,024 of low intrinsic dimension: within 0.01 of hnswlib's recall, under 20 % scored, no scan."""
     recall = bench("recall")
-    report = recall.measure(*recall.mixture(recall.Mixture()), efs=(24, 64))
+    report = recall.measure(*bench("datasets").mixture(bench("datasets").Mixture()), efs=(24, 64))
     for score in report.scores.values():
         assert score["carag"].recall >= score["hnswlib"].recall - 0.01
         assert score["carag"].scored_most < 0.2

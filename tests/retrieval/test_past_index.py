@@ -83,7 +83,7 @@ def test_what_was_asked_before_replays_after(tmp_path: Path, small_corpus: Path,
     with Engine.open(tmp_path / "store", embedder="wordllama", clock=clock) as engine:
         for portion in portions(small_corpus, tmp_path, 4, seed):
             engine.ingest(portion)
-            for _ in range(15):
+            for _ in range(examples(15)):
                 cell = rng.choice(CELLS)
                 asked = {
                     "role": cell.role,
@@ -184,7 +184,7 @@ def test_the_past_is_reached_from_either_side(tmp_path: Path, small_corpus: Path
             ingest_filings(collection, portion)
         past = PastIndex(store, collection.index.dim, HEADING)
         instants = [row[0] for row in store._connection.execute("SELECT known_at FROM changes")]  # type: ignore[union-attr]
-        for at in [instants[0] - 1, *rng.choices(instants, k=25), 2**62]:
+        for at in [instants[0] - 1, *rng.choices(instants, k=examples(25)), 2**62]:
             with past.at(at) as (index, words):
                 keys = store.labels.open(known_at=at)
                 labels = store.labels.of(keys)

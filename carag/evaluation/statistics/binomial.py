@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from carag.errors import InvalidArgument
@@ -11,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
+@lru_cache(4096)  # a report asks for the same few counts at every figure, and each is a bisection
 def clopper_pearson(count: int, of: int, *, confidence: float = 0.95) -> tuple[float, float]:
     """Return the exact two-sided confidence interval of a share (Clopper and Pearson, Biometrika 26, 1934).
 

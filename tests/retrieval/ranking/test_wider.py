@@ -74,7 +74,7 @@ def run_both(seed: int, home: Path, name: str) -> int:
 
 
 @pytest.mark.parametrize("name", RANKERS)
-@settings(max_examples=10)
+@settings(max_examples=examples(10, least=3))
 @given(seed=seeds)
 def test_a_wider_search_is_ranked_as_if_it_were_alone(
     seed: int, name: str, tmp_path_factory: pytest.TempPathFactory
