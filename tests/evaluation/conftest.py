@@ -16,6 +16,7 @@ from carag.evaluation.run import NOW
 from carag.evaluation.systems.systems import Systems
 from carag.generation import Extractive
 from carag.retrieval import ConfidenceGate, embedder_by_name
+from tests.evaluation.rows import few_draws
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,6 +32,12 @@ class Small:
     built: BuiltCorpus
     truth: GroundTruth
     embedder: TimedEmbedder
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _few_draws() -> Iterator[None]:
+    with few_draws(200):
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -13,10 +13,10 @@ from carag.evaluation.report.report import report
 from carag.evaluation.row import SYSTEMS
 from carag.evaluation.run_metadata import RunMetadata, Trials, Worlds
 from carag.evaluation.statistics.latency import latencies
-from tests.evaluation.rows import benchmark, few_draws, sha
+from tests.evaluation.rows import benchmark, sha
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from carag.evaluation.report.goals import GoalResult
     from carag.evaluation.report.report import Report
@@ -45,12 +45,6 @@ def spoilt(system: str, change: Callable[[Row], Row], *, which: int = 7) -> list
     """Change one row of a system, of the reported split."""
     at = [at for at, row in enumerate(ROWS) if row.system == system and row.split == "reported"][which]
     return [*ROWS[:at], change(ROWS[at]), *ROWS[at + 1 :]]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _few_draws() -> Iterator[None]:
-    with few_draws(200):
-        yield
 
 
 @cache

@@ -12,21 +12,13 @@ from carag.evaluation.report.measures import MEASURES, NOTICED, SAFETY
 from carag.evaluation.report.strata import DATA_SET, SliceName, slices
 from carag.evaluation.row import UNSTATED, Stratum
 from carag.evaluation.statistics.estimate import Estimate, NotMeasured
-from tests.evaluation.rows import few_draws, few_rows, row, sha
+from tests.evaluation.rows import few_rows, row, sha
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from carag.evaluation.row import Row
 
 BY_NAME = {measure.name: measure for measure in MEASURES}
 EVERYTHING = SliceName("everything")
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _few_draws() -> Iterator[None]:
-    with few_draws(20):
-        yield
 
 
 def plain(name: str, rows: list[Row], oracles: dict[object, Row]) -> tuple[float, int]:

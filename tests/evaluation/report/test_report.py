@@ -20,10 +20,9 @@ from carag.evaluation.report.report import report, report_from
 from carag.evaluation.report.svg import Dot, dots, lines
 from carag.evaluation.row import SYSTEMS, Standing, rows_sha256, write_rows
 from carag.evaluation.run_metadata import RunMetadata, Trials, Worlds
-from tests.evaluation.rows import benchmark, few_draws, row
+from tests.evaluation.rows import benchmark, row
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
     from carag.evaluation.row import Row
@@ -32,12 +31,6 @@ ROWS = benchmark(filers=3, per_filer=3, sessions=2)
 WORDS = {chunk: 0x0800_0001 for one in ROWS for chunk in one.retrieved}
 ROWS_SHA256 = rows_sha256(ROWS)
 ABOUT = RunMetadata("builtin", 40, 10, 3, notes=("Made for a test.",))
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _few_draws() -> Iterator[None]:
-    with few_draws(20):
-        yield
 
 
 @pytest.fixture
