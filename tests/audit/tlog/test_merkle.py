@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from carag.audit.tlog import merkle
 from carag.audit.tlog.merkle import (
     EMPTY_ROOT,
     Frontier,
@@ -251,8 +250,3 @@ def test_there_is_no_consistency_from_nothing_or_backwards(old, new):
     with pytest.raises(InvalidArgument):
         consistency_proof(node, old, new)
     assert not verify_consistency(old, new, [], LEAVES[0], LEAVES[0])
-
-
-def test_public_names_exist():
-    """Everything in ``__all__`` can be imported."""
-    assert all(hasattr(merkle, name) for name in merkle.__all__)
