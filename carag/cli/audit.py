@@ -263,7 +263,7 @@ def _reviewed(
     try:
         evidence = list(Shelf(directory)) if directory.is_dir() else []
     except CorruptFile as error:  # says nothing about the log
-        raise InvalidArgument(f"{error}; name evidence as carag audit anchor wrote it") from error
+        raise InvalidArgument(f"{error}; name a file of evidence that carag audit anchor wrote") from error
     if not evidence:
         raise InvalidArgument(
             f"{directory} holds no evidence; name the directory that carag audit anchor wrote"

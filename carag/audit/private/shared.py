@@ -114,7 +114,7 @@ class SharedValues(PrivateStore):
             self._follow_keys()
 
     def _follow_keys(self) -> None:
-        """Within a turn, take over the key that the last erasure, of whichever process, put in force."""
+        """Within a turn, take over the key that the last erasure, by whichever process, put in force."""
         wrapping = bytes(self._link.execute("SELECT wrapping FROM state").fetchone()[0])
         if wrapping != self._wrapping_id:
             self._keys.follow(self._link.execute(SUCCESSORS).fetchall())

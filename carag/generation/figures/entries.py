@@ -68,7 +68,7 @@ class Entry:
 def entries_of(position: int, text: str, head: str = "") -> Iterator[Entry]:
     """Read every figure in a passage's tables whose row has a label and whose heads can be determined.
 
-    ``position`` is the passage's, for quotes; ``head`` are the head rows of the table that its first rows were cut
+    ``position`` is the passage's, for quotes; ``head`` has the head rows of the table that its first rows were cut
     from, or an empty string.
     """
     if head and (own := tables_of(text)) and own[0].heads:
