@@ -6,7 +6,7 @@ accession number.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
@@ -191,5 +191,15 @@ def _too_few(words: Words) -> str:
 
 def citation_of(position: int, passage: Passage) -> Citation:
     """Make the citation of a passage, at a position from 0, from its metadata."""
-    of_passage = {one.name: getattr(passage, one.name) for one in fields(Citation) if one.name != "number"}
-    return Citation(number=position + 1, **of_passage)
+    return Citation(
+        number=position + 1,
+        chunk_id=passage.chunk_id,
+        accession_number=passage.accession_number,
+        form=passage.form,
+        company=passage.company,
+        filed=passage.filed,
+        document=passage.document,
+        start=passage.start,
+        end=passage.end,
+        source=passage.source,
+    )

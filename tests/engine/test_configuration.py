@@ -85,8 +85,12 @@ def altered(home: Path, script: str) -> None:
     [
         *((script, False) for script in OTHER_LABELS.values()),
         (OTHER_LABELS["and the note of its instant"], True),
+        *(
+            pytest.param(script, True, marks=pytest.mark.release)
+            for name, script in OTHER_LABELS.items()
+            if name != "and the note of its instant"
+        ),
     ],
-    ids=[*OTHER_LABELS, "after a question"],
 )
 def test_a_store_whose_labels_are_not_those_on_record_does_not_open(
     tmp_path: Path, amended: Path, script: str, asked: bool

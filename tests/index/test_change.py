@@ -82,7 +82,7 @@ def test_many_small_relabels_equal_one():
 @pytest.mark.parametrize("dim", [1, 2, 3, 5, 8, 33, 128])
 def test_what_an_index_keeps_is_kept_again(dim):
     """Vectors read from one index and added to another keep every bit; other lengths are normalised to 1."""
-    rng, rows = np.random.default_rng(dim), examples(1_000)
+    rng, rows = np.random.default_rng(dim), examples(2_000)
     one, other = (Index(dim, M=2, ef_construction=1) for _ in range(2))
     keys = one.add(rng.standard_normal((rows, dim)) ** 3, np.full(rows, policy_word(1)))
     kept = one.vectors(keys)
