@@ -31,7 +31,7 @@ from carag.audit import (
     PolicyApplied,
     SessionSource,
 )
-from carag.audit.records.draft import Draft
+from carag.audit.records.commitment import SALT_SIZE, commit
 from carag.errors import AuditUnavailable, CaragError, InvalidArgument, without_frames
 from carag.generation import basis_of
 from carag.policy import EVERYWHERE, Intents, as_of_minutes, infer, known_at_microseconds
@@ -234,8 +234,10 @@ class Recorder:
 
     def check(self, request: Request, models: Models) -> None:
         """Check before a search that a record can hold question, subject, token and models; InvalidArgument if not."""
-        event = self._event(request, outcome=Outcome.ERROR, why="UNKNOWN", models=models)
-        Draft.of(self.log.origin, event, self._secrets(request), ())
+        self._event(request, outcome=Outcome.ERROR, why="UNKNOWN", models=models)
+        for name, value in self._secrets(request).items():
+            if value is not None:
+                commit(name, value, bytes(SALT_SIZE))
 
     def access(self, request: Request, finding: Finding, *, begun: int | None = None) -> Receipt:
         """Record what a request led to. Return nothing to the asker before this returns.

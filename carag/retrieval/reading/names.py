@@ -208,10 +208,11 @@ class Names:
         most = max(self._longest.get(first.folded, 0), self._longest.get(first.stem, 0))
         for length in range(min(most, len(words) - at), 0, -1):
             said = words[at : at + length]
-            if not adjoin(text, said):
+            known = [one for one in _readings(said) if one in self._bearers]
+            if not known or not adjoin(text, said):
                 continue
             best, genitive = None, False
-            for spelling in _readings(said):
+            for spelling in known:
                 for naming, keys in self._ways(spelling):
                     if (best is None or naming > best[0]) and _written_as(naming, text, words, at, length):
                         best = naming, keys
