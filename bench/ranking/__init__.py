@@ -1,1 +1,1 @@
-"""Measure what the fused ranker costs beside similarity alone."""
+"""Measure what a question costs, beside what is used instead of an engine."""

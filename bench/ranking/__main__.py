@@ -1,83 +1,74 @@
-"""Measure the fused ranker beside similarity: ``python -m bench.ranking --data DIR --cache DIR`` writes RESULTS.md.
+"""Measure what a question costs, from its text to passages on record: ``python -m bench.ranking`` writes RESULTS.md.
 
-Both answer the same questions of the same sessions through :meth:`carag.Engine.retrieve`, audit record included, in
-turn: the order changes with each question, and the least of three times counts. Development questions alone are asked.
-At paper size every plan is the certified one.
+:meth:`carag.Engine.retrieve` and :meth:`~carag.Engine.ask` are asked beside what is used instead (:mod:`.peers`), and
+beside the same engine with its guard switched off, in turn; the least of several times counts. Development questions
+alone are asked. A peer that is not installed is left out, and the page says so: ``pip install langchain-community
+faiss-cpu lancedb``, and ``--postgres URL`` of a database with pgvector in which a table may be made.
 """
 
 from __future__ import annotations
 
+import cProfile
+import pstats
+import shutil
 import statistics
 import tempfile
 import time
-from contextlib import closing
-from dataclasses import dataclass
+from collections.abc import Callable, Collection
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
+from unittest.mock import patch
 
 import numpy as np
 
 from bench.edgar.generator import development_pairs
-from bench.harness import about, described, in_turn, p50_p95, parser, write
-from bench.ranking.dense import TIMES, stages
+from bench.harness import about, described, in_turn, p50_p95, parser, table, write
+from bench.ranking import peers
+from bench.ranking.vanilla import Instead, Vanilla
 from carag.engine import Engine
 from carag.evaluation.cases.corpus import build_corpus
 from carag.evaluation.cases.ground_truth import GroundTruth
 from carag.evaluation.models import TimedEmbedder
 from carag.evaluation.run import NOW
-from carag.retrieval import RANKERS, embedder_by_name, ranker_by_name
-from carag.retrieval.words import KeptWords
+from carag.policy import NEVER, Decision, Mask, Policy, as_of_minutes
+from carag.retrieval import embedder_by_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from argparse import Namespace
 
     from carag.evaluation.cases.pairs import Pair
+    from carag.retrieval import Embedder
+
+Ways = dict[str, Callable[["Pair", Collection[int]], object]]
 
 _TIMES: Final = 3
 """How often each is asked; the least counts."""
+_HEAD: Final = ("way", "p50, ms", "p95, ms", "retrieve's p50 is", "retrieve's p95 is")
 _PAGE: Final = """\
-# What the fused ranker costs
+# What a question costs
 
-Written by `python -m bench.ranking --size {size} --embedder {embedder}`; do not edit. {described} {chunks:,} chunks,
-{pairs} pairs of development questions and sessions, k 8, seed 0; the least of {times} times each, alternating. The
-question is embedded before; what that takes is stated below.
+Written by `python -m bench.ranking --size {size} --embedder {embedder}`; do not edit. {described}
 
-| `Engine.retrieve`, ms | p50 | p95 |
-|---|---|---|
+{chunks:,} passages, {pairs} pairs of development questions and sessions that are not refused, k 8, seed 0. Embedding
+the question is part of every way, and so is the text of what is found; the record and its receipt are part of ours.
+In turn, the least of {times} times each.
+
 {rows}
-| ratio | {half:.2f} | {most:.2f} |
 
-Embedding a question: p50 {embedding:.1f} ms. With it the ratio is {with_embedding:.2f} at p95.
+Left out: {missing}.
 
-## Beside hnswlib
+*Without its guard* is `retrieve` with an hnswlib graph over all rows in the index's place, and without the second test
+of each hit, the proofs and the record: it reads the question, ranks and shows what a session must not see.
 
-What `fused-1` and `dense` ask of the index, under `plan="auto"`, beside hnswlib over all rows without a policy (M 32,
-efConstruction 200, ef 64); and `Engine.retrieve`, fused, beside the same with hnswlib in the index's place, which
-reads and fuses as ours does. Ours in milliseconds, theirs (*of*), and the ratio; the least of {dense_times} times
-each, in turn. Recall compares `auto`, and hnswlib, with the exact answer to what each is asked.
-
-| role | n | search p50 | of | ratio | p95 | of | ratio | retrieve p50 | of | ratio | p95 | of | ratio | recall | of |
-|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|
-{stages}
-
-## Ingest
-
-The words of {passages:,} passages, read from the store and indexed by one process: {words:.1f} s, {each:.2f} ms a
-passage.
+| `Engine.retrieve`, one question | |
+|---|---|
+| processor time of the process | {cpu:.2f} ms |
+| calls of functions, Python's own included | {calls:,.0f} |
+| bytes written | {written:,.0f} |
+| growth of the log's files | {growth:,.0f} bytes |
 """
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """Milliseconds of one ranker, a pair each."""
-
-    ranker: str
-    taken: list[float]
-
-    def cells(self) -> str:
-        """Write the row of the table."""
-        return f"| `{self.ranker}` | {' | '.join(p50_p95(self.taken))} |"
 
 
 def main() -> int:
@@ -85,86 +76,190 @@ def main() -> int:
     arguments = parser("bench.ranking", __doc__, data=True)
     arguments.add_argument("--cache", type=Path, required=True)
     arguments.add_argument("--size", default="paper")
-    arguments.add_argument("--embedder", default="minilm")
-    arguments.add_argument("--pairs", type=int, default=300)
+    arguments.add_argument("--embedder", default="wordllama")
+    arguments.add_argument("--pairs", type=int, default=150)
+    arguments.add_argument("--postgres", metavar="URL")
     given, run = arguments.parse_args(), about()
-    embedder = TimedEmbedder(embedder_by_name(given.embedder))
-    built = build_corpus(given.size, cache=given.cache, embedder=embedder, data=given.data)
+    embedder = embedder_by_name(given.embedder)
+    timed = TimedEmbedder(embedder)
+    built = build_corpus(given.size, cache=given.cache, embedder=timed, data=given.data)
     truth = GroundTruth.open(built.store, now=NOW)
-    pairs = development_pairs(truth, built, embedder, 2_400)[: given.pairs]
-    passages, keys = len(truth), truth.store.labels.open()
-    _, vectors = truth.store.labels.rows(keys)
+    pairs = development_pairs(truth, built, timed, 2_400)[: given.pairs]
     truth.store.close()
-    with Engine.open(built.store, create=False, embedder=embedder, clock=lambda: NOW) as engine:
-        asked = list(_open(engine, pairs))
-        rows = measured(engine, asked)
-        searched = stages(engine, asked, keys, vectors)
-    words = words_of(built.store)
-    slow, fast = ({row.ranker: row for row in rows}[name].taken for name in RANKERS)
-    embedding = statistics.median(embedder.milliseconds[pair.question.text] for pair in pairs)
-    page = _PAGE.format(
-        size=given.size,
-        embedder=given.embedder,
-        described=described(run),
-        chunks=passages,
-        pairs=len(slow),
-        times=_TIMES,
-        dense_times=TIMES,
-        stages="\n".join(one.cells() for one in searched),
-        rows="\n".join(row.cells() for row in rows),
-        half=statistics.median(slow) / statistics.median(fast),
-        most=np.quantile(slow, 0.95) / np.quantile(fast, 0.95),
-        embedding=embedding,
-        with_embedding=(np.quantile(slow, 0.95) + embedding) / (np.quantile(fast, 0.95) + embedding),
-        passages=passages,
-        words=words,
-        each=1000 * words / passages,
-    )
+    with ExitStack() as stack:
+        home = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        shutil.copytree(built.store, home / "store")
+        engine = stack.enter_context(
+            Engine.open(home / "store", create=False, embedder=embedder, clock=lambda: NOW)
+        )
+        rows = _rows(engine)
+        asked = [(pair, _admitted(engine, rows, pair)) for pair in pairs if _is_open(engine, pair)]
+        ways: Ways = {
+            "`Engine.retrieve`": partial(_retrieve, engine),
+            "`Engine.ask`, which quotes": lambda pair, _: engine.ask(pair.question.text, pair.session),
+            "`Engine.retrieve` without its guard": _unguarded(engine, rows, asked[0][0]),
+        }
+        missing = _add_peers(ways, rows, embedder, given, home)
+        taken = _taken(ways, asked)
+        page = _PAGE.format(
+            size=given.size,
+            embedder=given.embedder,
+            described=described(run),
+            chunks=len(rows.texts),
+            pairs=len(asked),
+            times=_TIMES,
+            rows=table(_HEAD, _lines(taken)),
+            missing=", ".join(missing) or "nothing",
+            **_counted(engine, asked, home / "store"),
+        )
     write(page, Path(__file__).with_name("RESULTS.md"))
     return 0
 
 
-def measured(engine: Engine, pairs: list[Pair]) -> list[Row]:
-    """Ask both rankers in turn."""
-    collection, retriever = engine._collection, engine.requests.retriever  # noqa: SLF001 - one engine may hold a store
-    rankers = {name: ranker_by_name(name, collection.catalogue) for name in RANKERS}
-    taken: dict[str, list[float]] = {name: [] for name in RANKERS}
+def _is_open(engine: Engine, pair: Pair) -> bool:
+    return engine.retrieve(pair.question.text, pair.session).outcome.value != "refuse"
 
-    def ask(name: str, pair: Pair) -> None:
-        retriever.ranker = rankers[name]
-        engine.retrieve(pair.question.text, pair.session)
 
-    for number, pair in enumerate(pairs):
-        works = [partial(ask, name, pair) for name in RANKERS]
-        for name, milliseconds in zip(RANKERS, in_turn(works, _TIMES, number), strict=True):
+def _retrieve(engine: Engine, pair: Pair, _: Collection[int]) -> object:
+    return engine.retrieve(pair.question.text, pair.session)
+
+
+def _admitted(engine: Engine, rows: peers.Rows, pair: Pair) -> frozenset[int]:
+    """Return the words that a session's policy admits, which is what a list of words can say of it."""
+    rules = engine.requests.in_force.rules
+    masks = [
+        mask
+        for one in rules.decide(pair.question.text, pair.session, NOW).searches
+        for mask in one.policy.masks
+    ]
+    return frozenset(word for word in set(rows.words) if any(mask.admits(word) for mask in masks))
+
+
+def _rows(engine: Engine) -> peers.Rows:
+    """Read the passages with the labels that hold now."""
+    store, now = engine._collection.store, as_of_minutes(NOW)  # noqa: SLF001 - one engine may hold a store
+    labels, vectors = store.labels.rows(store.labels.open())
+    holds = (labels.public_at <= now) & (now < labels.expires_at)
+    chunks = store.chunks(labels.keys[holds].tolist())
+    return peers.Rows([one.text for one in chunks], labels.words[holds].tolist(), vectors[holds])
+
+
+def _unguarded(engine: Engine, rows: peers.Rows, pair: Pair) -> Callable[[Pair, Collection[int]], object]:
+    """Make a retrieval that searches everything, and neither tests, proves nor records what it found."""
+    retriever, recorder = engine.requests.retriever, engine.requests.recorder
+    index: Any = engine._collection.index  # noqa: SLF001 - as below
+    labels = engine._collection.store.labels  # noqa: SLF001
+    _, vectors = labels.rows(keys := labels.open())
+    stats = index.search(rows.vectors[0], 1, Policy(Mask()), as_of=NEVER - 1).stats
+    instead = Instead(retriever.ranker, Vanilla(index, keys, vectors, stats))
+    kept = engine.retrieve(pair.question.text, pair.session)
+    receipt, own = kept.receipt, retriever.ranker
+    assert kept.asked is not None
+    searched = kept.asked.searched
+
+    def ask(pair: Pair, _: Collection[int]) -> object:
+        retriever.ranker = instead
+        with (
+            patch.object(Decision, "reasons_for", lambda *_: ()),
+            patch.object(recorder, "access", lambda *_, **__: receipt),
+            patch.object(recorder, "check", lambda *_: None),
+            patch("carag.engine.requests.proven", lambda *_: searched),
+        ):
+            try:
+                return engine.retrieve(pair.question.text, pair.session)
+            finally:
+                retriever.ranker = own
+
+    return ask
+
+
+def _add_peers(ways: Ways, rows: peers.Rows, embedder: Embedder, given: Namespace, home: Path) -> list[str]:
+    """Make those that are installed; return the names of the others."""
+    made: dict[str, Callable[[], peers.Ask]] = {
+        "LangChain over FAISS, flat, no policy": lambda: peers.langchain(rows, embedder, filters=False),
+        "LangChain over FAISS, filtered afterwards": lambda: peers.langchain(rows, embedder, filters=True),
+        "hnswlib and a list of texts, no policy": lambda: peers.hnswlib(rows, embedder),
+        "LanceDB, filtered before": lambda: peers.lancedb(rows, embedder, home / "lancedb"),
+    }
+    missing = []
+    if given.postgres:
+        made["pgvector, filtered graph"] = lambda: peers.pgvector(rows, embedder, given.postgres)
+    else:
+        missing.append("pgvector, filtered graph")
+    for name, make in made.items():
+        try:
+            ask = make()
+        except ImportError as error:
+            missing.append(f"{name} ({error.name} is not installed)")
+        else:
+            ways[name] = partial(_asked, ask)
+    return missing
+
+
+def _asked(ask: peers.Ask, pair: Pair, admitted: Collection[int]) -> object:
+    return ask(pair.question.text, admitted)
+
+
+def _taken(ways: Ways, asked: list[tuple[Pair, frozenset[int]]]) -> dict[str, list[float]]:
+    """Ask all ways in turn; return the milliseconds of each, a pair each."""
+    taken: dict[str, list[float]] = {name: [] for name in ways}
+    for number, (pair, admitted) in enumerate(asked):
+        works = [partial(ask, pair, admitted) for ask in ways.values()]
+        for name, milliseconds in zip(ways, in_turn(works, _TIMES, number), strict=True):
             taken[name].append(milliseconds)
-    return [Row(name, taken[name]) for name in RANKERS]
+    return taken
 
 
-def _open(engine: Engine, pairs: list[Pair]) -> Iterator[Pair]:
-    """Yield the pairs that are not refused."""
-    for pair in pairs:
-        if engine.retrieve(pair.question.text, pair.session).outcome.value != "refuse":
-            yield pair
+def _lines(taken: dict[str, list[float]]) -> list[list[str]]:
+    ours = next(iter(taken.values()))
+    lines = []
+    for name, theirs in taken.items():
+        middle = statistics.median(ours) / statistics.median(theirs)
+        tail = np.quantile(ours, 0.95) / np.quantile(theirs, 0.95)
+        lines.append([name, *p50_p95(theirs), f"{middle:.2f} times this", f"{tail:.2f} times this"])
+    return lines
 
 
-def words_of(store: Path) -> float:
-    """Return how many seconds it takes to index the words of a store's passages."""
-    from carag.engine.corpus import settle_profile
-    from carag.store.store import CorpusStore
+def _counted(engine: Engine, asked: list[tuple[Pair, frozenset[int]]], store: Path) -> dict[str, float]:
+    """Count what a retrieval takes of what does not depend on the machine's load, and its processor time."""
 
-    with (
-        tempfile.TemporaryDirectory() as scratch,
-        CorpusStore.open(store / "corpus.db", create=False) as corpus,
-    ):
-        heading = settle_profile(corpus, None).vocabulary.heading
-        notes = {name: corpus.meta_get(name) for name in ("words_header", "words_known", "words_made_of")}
-        start = time.perf_counter()
-        with closing(KeptWords(corpus, Path(scratch, "index.words"), heading)) as words:
-            words.switch(words.prepare(lambda *_: None), corpus.known())
-        took = time.perf_counter() - start
-        corpus.meta_update({name: value for name, value in notes.items() if value is not None})
-    return took
+    def every() -> None:
+        for pair, _ in asked:
+            engine.retrieve(pair.question.text, pair.session)
+
+    files, written, start = _log_bytes(store), _written(), time.process_time()
+    every()
+    cpu, written = time.process_time() - start, _written() - written
+    with cProfile.Profile() as profile:
+        every()
+    calls = pstats.Stats(profile).total_calls  # type: ignore[attr-defined]
+    of = len(asked)
+    return {
+        "cpu": 1000 * cpu / of,
+        "calls": calls / of,
+        "written": written / of,
+        "growth": (_log_bytes(store) - files) / (2 * of),
+    }
+
+
+def _written() -> int:
+    """Return the bytes that this process has handed to the kernel."""
+    lines = Path("/proc/self/io").read_text("ascii").splitlines()
+    return int(dict(line.split(": ") for line in lines)["wchar"])
+
+
+def _log_bytes(store: Path) -> int:
+    """Return the size of the log's tables, once what is in a write-ahead log is counted where it will be."""
+    import sqlite3
+
+    total = 0
+    for name in ("audit.db", "private.db"):
+        if (store / name).exists():
+            db = sqlite3.connect(f"file:{store / name}?mode=ro", uri=True)
+            pages, size = (db.execute(f"PRAGMA {one}").fetchone()[0] for one in ("page_count", "page_size"))
+            total += pages * size
+            db.close()
+    return total
 
 
 if __name__ == "__main__":

@@ -62,31 +62,24 @@ class _Unfiltered(SearchResult):
         return self
 
 
-class Limited:
-    """A ranker that asks for approximate plans, or searches something else.
+class Instead:
+    """A ranker that searches something else than the index it is given."""
 
-    Parameters
-    ----------
-    inner : Ranker
-    instead : Vanilla, optional
-        What is searched; by default the index it is given.
-    """
-
-    def __init__(self, inner: Ranker, instead: Vanilla | None = None) -> None:
+    def __init__(self, inner: Ranker, instead: Vanilla) -> None:
         self.name, self.fingerprint = inner.name, inner.fingerprint
         self._inner, self._instead = inner, instead
 
     def rank(
         self,
-        index: Any,
+        index: Any,  # noqa: ARG002
         words: TextIndex,
         question: Question,
         searches: Sequence[Search],
         k: int,
         *,
-        exact_limit: int | None,  # noqa: ARG002 - approximate, however few rows are admissible
+        exact_limit: int | None,  # noqa: ARG002
         wider: Wider | None = None,
     ) -> Ranked:
         """See :class:`carag.retrieval.ranking.Ranker`."""
-        searched: Any = index if self._instead is None else self._instead
+        searched: Any = self._instead
         return self._inner.rank(searched, words, question, searches, k, exact_limit=0, wider=wider)
