@@ -1,9 +1,10 @@
-"""Keep one SQLite file with a fixed schema: one connection writes, in atomic transactions.
+"""Hold one process's connections to a SQLite file: one to write in turns, one to read.
 
-Only one connection writes and checkpoints each file: before version 3.51.3 SQLite could corrupt a WAL that two
-connections write or checkpoint. ``synchronous=FULL`` makes COMMIT return after fsync; NORMAL can lose acknowledged
-records in a power cut. If COMMIT fails, it is unknown what reached the disk, so later writes are refused until the file
-is opened again and read; likewise if the file's name no longer refers to the open file.
+A turn is one transaction, as in :mod:`carag.audit._shared`. Only one connection writes and checkpoints the file: before
+version 3.51.3 SQLite could corrupt a WAL that two connections write or checkpoint. ``synchronous=FULL`` makes COMMIT
+return after fsync; NORMAL can lose acknowledged records in a power cut. If COMMIT fails, it is unknown what reached the
+disk, so later writes are refused until the file is opened again and read; likewise if the file's name no longer refers
+to the open file.
 """
 
 from __future__ import annotations
@@ -11,17 +12,21 @@ from __future__ import annotations
 import contextlib
 import os
 import sqlite3
-import sys
+import threading
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
 from carag.errors import AuditUnavailable, CorruptFile
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
 
+_PAGE: Final = 4096
+"""SQLite's own page size."""
+_WAL_BYTES: Final = 4 << 20
+"""Size of the write-ahead log at which a commit also writes it back into the file."""
 _PRAGMAS: Final = (
     "PRAGMA journal_mode=WAL",
     "PRAGMA synchronous=FULL",
@@ -30,29 +35,39 @@ _PRAGMAS: Final = (
     "PRAGMA cell_size_check=ON",
     "PRAGMA trusted_schema=OFF",
 )
+_READING: Final = ("PRAGMA query_only=ON", "PRAGMA cell_size_check=ON", "PRAGMA trusted_schema=OFF")
 _MAX_ROWS_A_STATEMENT: Final = 128
 """Most rows that one INSERT statement adds."""
 _DAMAGED: Final = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 """SQLite's error codes of a damaged file."""
 
 
-class SqliteStore:
-    """One SQLite file with a fixed schema, one connection and atomic writes.
+class SqliteLink:
+    """One process's connections to a file with fixed tables.
 
-    Without ``create`` a missing file is CorruptFile; ``first`` are statements with their parameters for the transaction
-    that creates the tables.
+    Without ``create`` a missing file is CorruptFile. ``tables`` are the statements that make its tables, and ``later``
+    those of them that a file of an earlier version lacks. ``first`` are statements with their parameters for the
+    transaction that creates the tables, ``page`` is the page size of a new file.
     """
 
-    SCHEMA: ClassVar[tuple[str, ...]] = ()
-
     def __init__(
-        self, path: Path, *, create: bool, first: Iterable[tuple[str, Sequence[object]]] = ()
+        self,
+        path: Path,
+        tables: Sequence[str],
+        *,
+        create: bool,
+        page: int = _PAGE,
+        first: Sequence[tuple[str, Sequence[object]]] = (),
+        later: Sequence[str] = (),
     ) -> None:
-        self._path = path
+        self.path = path
         self._names = (path, Path(f"{path}-wal"))
+        self._tables, self._later = tables, later
+        self.mutex = threading.RLock()
+        self.undone: Callable[[], None] = lambda: None
+        """Called after a turn was rolled back."""
         self._broken: str | None = None
-        self._wal: int | None = None
-        self._unsynced = self._lazy = False
+        self._is_turn = False
         if sqlite3.threadsafety < 3:
             raise AuditUnavailable(
                 f"this Python's SQLite must not be shared by threads (threadsafety {sqlite3.threadsafety}); "
@@ -60,110 +75,122 @@ class SqliteStore:
             )
         if not create and not path.exists():
             raise CorruptFile(f"{path} is missing though the log exists; restore it from a backup")
-        with self._reading():
+        with contextlib.ExitStack() as undo, self.reading():
             if create:  # readable by its owner only; SQLite gives its side files the same mode
                 os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
             self._db = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
-        try:
-            with self._reading():
-                self._prepare(create, first)
-        except BaseException:
-            self.close()
-            raise
+            undo.callback(self._db.close)
+            self._prepare(page, create, first)
+            uri = f"{path.absolute().as_uri()}?mode=ro"
+            self._reader = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False)
+            undo.callback(self._reader.close)
+            for pragma in _READING:
+                self._reader.execute(pragma)
+            undo.pop_all()
 
     @property
     def where(self) -> str:
         """The file's path."""
-        return str(self._path)
+        return str(self.path)
 
     def close(self) -> None:
         """Close the file; idempotent."""
-        self._db.close()
-        if self._wal is not None:
-            os.close(self._wal)
-            self._wal = None
+        self._reader.close()
+        self._db.close()  # last, because the last connection checkpoints
 
-    def sync(self) -> None:
-        """Make the transactions with ``sync=False`` durable.
+    def read(self, query: str, parameters: Sequence[object] = ()) -> sqlite3.Cursor:
+        """Read what is committed, while another thread may be writing; within :meth:`reading`."""
+        return self._reader.execute(query, parameters)
 
-        After AuditUnavailable nothing more is written until the file is opened again: after a disk error the kernel may
-        have dropped the pages that it could not write.
+    def execute(self, query: str, parameters: Any = ()) -> sqlite3.Cursor:
+        """Run a statement on the connection that writes, within :attr:`mutex`; it sees what its own turn wrote."""
+        return self._db.execute(query, parameters)
+
+    @contextlib.contextmanager
+    def turn(self) -> Iterator[sqlite3.Connection]:
+        """Write in one transaction; a turn within a turn belongs to the outer one.
+
+        Raises AuditUnavailable if it is not certain that the transaction is durable; nothing more is written then.
         """
-        if self._broken:
+        with self.mutex:
+            if self._is_turn:  # this thread's own turn: it holds the mutex
+                yield self._db
+                return
             self.check_writable()
-        if not self._unsynced:
-            return
-        if self._wal is None:
-            raise AuditUnavailable(f"{self._path} was closed before it was synced; open the log again")
-        try:
-            _sync(self._wal)
-        except OSError as error:
-            self._broken = f"an earlier sync failed ({error})"
-            raise AuditUnavailable(f"{self._path} cannot be synced: {error}") from error
-        self._unsynced = False
+            self._is_turn, committing = True, False
+            try:
+                self._db.execute("BEGIN IMMEDIATE")
+                yield self._db
+                committing = True
+                self._db.execute("COMMIT")
+            except BaseException as error:
+                if committing:
+                    self._broken = f"an earlier commit failed ({error})"
+                self._roll_back()
+                self.undone()
+                if isinstance(error, sqlite3.Error):
+                    raise AuditUnavailable(f"{self.path} cannot be written: {error}") from error
+                raise
+            finally:
+                self._is_turn = False
+
+    def purge(self) -> None:
+        """Leave nothing of deleted rows in the write-ahead log."""
+        with self.mutex, self.reading():
+            busy, *_ = self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        if busy:
+            raise AuditUnavailable(
+                f"{self.path} is being read by another program, so its write-ahead log still has what was "
+                "erased; end that program and open the log again"
+            )
 
     def check_writable(self) -> None:
         """Raise AuditUnavailable if this connection must no longer write."""
         if self._broken:
             raise AuditUnavailable(
-                f"{self._path}: {self._broken}; open the log again, which reads what is there"
+                f"{self.path}: {self._broken}; open the log again, which reads what is there"
             )
         if self._identity() != self._files:
             raise AuditUnavailable(
-                f"{self._path} was moved or replaced while open; close the log and restore it"
+                f"{self.path} was moved or replaced while open; close the log and restore it"
             )
 
-    def _prepare(self, create: bool, first: Iterable[tuple[str, Sequence[object]]]) -> None:
-        for pragma in _PRAGMAS:
+    def _prepare(self, page: int, create: bool, first: Sequence[tuple[str, Sequence[object]]]) -> None:
+        for pragma in (f"PRAGMA page_size={page}", *_PRAGMAS):
             self._db.execute(pragma)
         if self._db.execute("PRAGMA journal_mode").fetchone() != ("wal",):
-            raise AuditUnavailable(
-                f"{self._path} cannot use a write-ahead log; put it on a local file system"
-            )
-        found = {sql for (sql,) in self._db.execute("SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL")}
+            raise AuditUnavailable(f"{self.path} cannot use a write-ahead log; put it on a local file system")
+        (page,) = self._db.execute("PRAGMA page_size").fetchone()  # which an existing file keeps
+        self._db.execute(f"PRAGMA wal_autocheckpoint={_WAL_BYTES // page}")
+        found = self._found()
         self._files = self._identity()
-        self._wal = os.open(self._names[1], os.O_RDONLY | os.O_CLOEXEC)
         if not found and create:
-            with self._transaction() as db:
-                for statement in self.SCHEMA:
+            with self.turn() as db:
+                for statement in self._tables:
                     db.execute(statement)
                 for statement, parameters in first:
                     db.execute(statement, parameters)
-        elif found != set(self.SCHEMA):
+        elif found not in (set(self._tables), set(self._tables) - set(self._later)):
             raise CorruptFile(
-                f"{self._path} does not have the tables of an audit log; restore it from a backup"
+                f"{self.path} does not have the tables of an audit log; restore it from a backup"
             )
 
+    def lacks_later(self) -> bool:
+        """Tell whether an earlier version made the file, which lacks the ``later`` tables."""
+        return not self._found() >= set(self._later)
+
+    def _found(self) -> set[str]:
+        return {sql for (sql,) in self._db.execute("SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL")}
+
     @contextlib.contextmanager
-    def _reading(self) -> Iterator[None]:
+    def reading(self) -> Iterator[None]:
+        """Translate SQLite's errors in the block."""
         try:
             yield
         except (sqlite3.Error, OSError) as error:
-            if getattr(error, "sqlite_errorcode", 0) & 0xFF in _DAMAGED or self._path.is_dir():
-                raise CorruptFile(f"{self._path} is damaged: {error}; restore it from a backup") from error
-            raise AuditUnavailable(f"{self._path} cannot be read: {error}") from error
-
-    @contextlib.contextmanager
-    def _transaction(self, *, sync: bool = True) -> Iterator[sqlite3.Connection]:
-        """Run statements in one transaction; with ``sync=False`` they are durable only after :meth:`sync`."""
-        self.check_writable()
-        committing = False
-        try:
-            if sync is self._lazy:
-                self._db.execute(f"PRAGMA synchronous={'FULL' if sync else 'NORMAL'}")
-                self._lazy = not sync
-            self._unsynced = self._unsynced or not sync
-            self._db.execute("BEGIN IMMEDIATE")
-            yield self._db
-            committing = True
-            self._db.execute("COMMIT")
-        except BaseException as error:
-            if committing:
-                self._broken = f"an earlier commit failed ({error})"
-            self._roll_back()
-            if isinstance(error, sqlite3.Error):
-                raise AuditUnavailable(f"{self._path} cannot be written: {error}") from error
-            raise
+            if getattr(error, "sqlite_errorcode", 0) & 0xFF in _DAMAGED or self.path.is_dir():
+                raise CorruptFile(f"{self.path} is damaged: {error}; restore it from a backup") from error
+            raise AuditUnavailable(f"{self.path} cannot be read: {error}") from error
 
     def _roll_back(self) -> None:
         try:
@@ -176,7 +203,7 @@ class SqliteStore:
         try:
             stats = [path.stat() for path in self._names]
         except OSError as error:
-            raise AuditUnavailable(f"{self._path} is gone: {error}; close the log and restore it") from error
+            raise AuditUnavailable(f"{self.path} is gone: {error}; close the log and restore it") from error
         return [(stat.st_dev, stat.st_ino) for stat in stats]
 
 
@@ -211,13 +238,3 @@ def insert(db: sqlite3.Connection, table: str, rows: Sequence[tuple[object, ...]
         values = [value for row in rows[at : at + count] for value in row]
         db.execute(f"INSERT INTO {table} VALUES {marks}", values)  # noqa: S608 - the tables of this file
         at += count
-
-
-def _sync(descriptor: int) -> None:
-    """Flush a file to the drive, not only to the kernel."""
-    if sys.platform == "darwin":  # where fsync stops at the drive's cache
-        import fcntl  # POSIX only, and receipts are verified everywhere
-
-        fcntl.fcntl(descriptor, fcntl.F_FULLFSYNC)
-    else:
-        os.fdatasync(descriptor)

@@ -19,6 +19,7 @@ from carag.audit._notes import MOVED_TO, SHARED_AT, remember, remembered
 from carag.audit._shared import LOG, VALUES, check_alone, talking
 from carag.audit.auditor.examine import examine_log
 from carag.audit.log.shared import set_up_shared
+from carag.audit.private.earlier import EARLIER
 from carag.audit.receipts.verify import Verdict
 from carag.audit.tlog.checkpoint import Checkpoint
 from carag.audit.tlog.merkle import Frontier, peak_positions, stored_hash_index
@@ -100,12 +101,13 @@ _TABLES: Final = {
         ),
     ),
     "audit.db": (f"_{LOG}", ("record", "node", "checkpoint", "begun")),
-    "private.db": (
+    EARLIER: (
         f"_{VALUES}",
         ("shelf", "holder", "value", "erased", "planned", "hold", "state"),
     ),
 }
-"""By the file: the ending of the schema's name, and its tables, each after those that it refers to."""
+"""By the file: the ending of the schema's name, and its tables, each after those that it refers to. Values are in
+``audit.db`` unless a version up to 0.3 marked the store as moved."""
 _IN_FILE: Final = {
     "record": "(SELECT seq, body FROM rec)",
     "checkpoint": "(SELECT size, note FROM cp)",
@@ -212,9 +214,8 @@ def _transfer(db: Any, place: Address, source: Path) -> None:
             _check_empty(db, place)
             remember(source, place, MOVED_TO)
             for name, (part, tables) in _TABLES.items():
-                with closing(
-                    sqlite3.connect(f"{(source / name).absolute().as_uri()}?mode=ro", uri=True)
-                ) as file:
+                path = source / ("audit.db" if name == EARLIER and not (source / EARLIER).exists() else name)
+                with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as file:
                     for table in tables:
                         _copy(file, db, f"{place.schema}{part}.{table}", table)
             is_whole = True

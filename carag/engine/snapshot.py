@@ -30,6 +30,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 
 from carag.audit import RecordKind
 from carag.audit._notes import SHARED_AT
+from carag.audit.private.earlier import EARLIER
 from carag.audit.records.record import Record
 from carag.audit.tlog import encoding
 from carag.audit.tlog.checkpoint import Checkpoint
@@ -49,8 +50,8 @@ FORMAT: Final = "carag-backup/v1"
 MANIFEST: Final = "manifest.json"
 KEYS: Final = ("audit.key", "private.key")
 """Key files, kept apart from the data: one signs a store's log, one opens its private values."""
-NEEDED: Final = frozenset({"audit.db", "private.db", "corpus.db", "vkey"})
-"""Files that every backup has."""
+NEEDED: Final = frozenset({"audit.db", "corpus.db", "vkey"})
+"""Files that every backup has; those of versions up to 0.3 also have ``private.db``."""
 ANCHORS: Final = "anchors"
 """The directory with the evidence from anchors."""
 _MAX_BYTES: Final = 64 << 20
@@ -218,7 +219,7 @@ class Pinned:
     """
 
     def __init__(self, home: Path) -> None:
-        names = ("audit.db", "private.db", "corpus.db")
+        names = ("audit.db", "corpus.db")
         if (home / SHARED_AT).exists():
             raise InvalidArgument(
                 f"the store of {home} is in PostgreSQL; back up its database there, and audit.key, vkey and private.key"
@@ -228,7 +229,10 @@ class Pinned:
                 f"{home} does not hold a complete store: {missing[0]} is missing; name another directory"
             )
         self._home = home
-        self._names = (*(["jobs.db"] if (home / "jobs.db").is_file() else []), *names)
+        first, last = (
+            [name for name in some if (home / name).is_file()] for some in (("jobs.db",), (EARLIER,))
+        )
+        self._names = (*first, "audit.db", *last, "corpus.db")
         until = time.monotonic() + _PATIENCE
         while True:
             self._held: dict[str, sqlite3.Connection] = {}

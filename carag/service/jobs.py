@@ -10,7 +10,7 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
-from carag.audit._sqlite import SqliteStore
+from carag.audit._sqlite import SqliteLink
 from carag.errors import AuditUnavailable, CaragError, CorruptFile, InvalidArgument, type_and_place
 from carag.service.problems import Problem, problem_of
 from carag.service.requests import IngestBody
@@ -60,20 +60,20 @@ class _QueuedJob(NamedTuple):
     """Whether an earlier run was interrupted."""
 
 
-class _Journal(SqliteStore):
-    SCHEMA = (
-        "CREATE TABLE job (number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, person BLOB NOT NULL, "
-        "key BLOB NOT NULL, body_hash BLOB NOT NULL, state TEXT NOT NULL, code TEXT, counts TEXT NOT NULL, "
-        "ended INTEGER, UNIQUE (person, key)) STRICT",
-        # A table of its own, so that the text can be deleted, and overwritten, when the job has ended.
-        "CREATE TABLE work (number INTEGER PRIMARY KEY REFERENCES job, body TEXT NOT NULL, "
-        "subject TEXT NOT NULL) STRICT",
-    )
+_TABLES: Final = (
+    "CREATE TABLE job (number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, person BLOB NOT NULL, "
+    "key BLOB NOT NULL, body_hash BLOB NOT NULL, state TEXT NOT NULL, code TEXT, counts TEXT NOT NULL, "
+    "ended INTEGER, UNIQUE (person, key)) STRICT",
+    # A table of its own, so that the text can be deleted, and overwritten, when the job has ended.
+    "CREATE TABLE work (number INTEGER PRIMARY KEY REFERENCES job, body TEXT NOT NULL, "
+    "subject TEXT NOT NULL) STRICT",
+)
 
+
+class _Journal(SqliteLink):
     def __init__(self, path: Path) -> None:
-        super().__init__(path, create=True)
-        self._mutex = threading.Lock()
-        with self._reading():
+        super().__init__(path, _TABLES, create=True)
+        with self.reading():
             (count,) = self._db.execute("SELECT count(*) FROM work").fetchone()
         self.waiting = int(count)
         """Jobs that have not ended."""
@@ -82,7 +82,7 @@ class _Journal(SqliteStore):
         """Queue a job, or find the one that has this key; also return whether it is new."""
         text = json.dumps(body.model_dump(mode="json", exclude_defaults=True), sort_keys=True)
         who, named, digest = _person(person), _hash(key), _hash(text)
-        with self._mutex, self._transaction() as db:
+        with self.turn() as db:
             ended = now - _KEPT_SECONDS * _MICROSECONDS
             db.execute("DELETE FROM job WHERE ended < ?", (ended,))
             known = db.execute(
@@ -106,7 +106,7 @@ class _Journal(SqliteStore):
 
     def job(self, person: Person, id_: str, *, now: int) -> Job | None:
         """Find a person's own job."""
-        with self._mutex, self._reading():
+        with self.mutex, self.reading():
             row = self._db.execute(
                 "SELECT id, state, code, counts FROM job WHERE id = ? AND person = ? AND (ended IS NULL OR ended >= ?)",
                 (id_, _person(person), now - _KEPT_SECONDS * _MICROSECONDS),
@@ -115,29 +115,29 @@ class _Journal(SqliteStore):
 
     def next(self) -> _QueuedJob | None:
         """Return the oldest waiting job, and mark it as running."""
-        with self._mutex:
-            with self._reading():
+        with self.mutex:
+            with self.reading():
                 row = self._db.execute(
                     "SELECT number, body, subject, state FROM work JOIN job USING (number) ORDER BY number LIMIT 1"
                 ).fetchone()
             if row is None:
                 return None
             number, body, subject, state = row
-            with self._transaction() as db:
+            with self.turn() as db:
                 db.execute("UPDATE job SET state = 'running' WHERE number = ?", (number,))
         return _QueuedJob(number, body, subject, state == "running")
 
     def end(self, number: int, counts: dict[str, int], code: str | None, *, now: int) -> None:
         """Note how a job ended, and erase its text from the file and the write-ahead log."""
-        with self._mutex:
-            with self._transaction() as db:
+        with self.mutex:
+            with self.turn() as db:
                 db.execute(
                     "UPDATE job SET state = ?, code = ?, counts = ?, ended = ? WHERE number = ?",
                     ("done" if code is None else "failed", code, json.dumps(counts), now, number),
                 )
                 db.execute("DELETE FROM work WHERE number = ?", (number,))
             self.waiting -= 1
-            with self._reading():
+            with self.reading():
                 # While a backup reads the file, old pages stay in the log until the next job overwrites them.
                 self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
 

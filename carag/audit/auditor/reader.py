@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Self
 from carag.audit._notes import SHARED_AT, remembered
 from carag.audit._shared import LOG, Snapshot
 from carag.audit._sqlite import read_only
-from carag.audit.log.sqlite import SqliteBackend
+from carag.audit.log.sqlite import RECORD_TABLES
 from carag.audit.log.stored import END, SHARED_TABLES, START, Stored
 from carag.audit.records.record import Record
 from carag.audit.records.upkeep import KeyAction, KeyChange
@@ -170,7 +170,7 @@ class LogReader(Stored):
     def _check_tables(self, db: sqlite3.Connection) -> None:
         # Compare the statements themselves: a view or virtual table of that name could execute an attacker's code.
         found = {sql for (sql,) in db.execute("SELECT sql FROM sqlite_schema WHERE type = 'table'")}
-        if not set(SqliteBackend.SCHEMA) <= found:
+        if not set(RECORD_TABLES) <= found:
             raise AuditUnavailable(f"{self._where} does not have the tables of an audit log")
 
     def _newest_checkpoint(self) -> Note:

@@ -1,9 +1,9 @@
 """Open a log's directory: lock it for one writer, load its keys and find its records.
 
 ====================  ======================================================================================
-``audit.db``          records, tree nodes, newest checkpoint; nothing personal
-``private.db``        salts and values of the commitments, sealed; may be destroyed without harm to any proof
-``private.key``       the keys that unseal them; if backups of ``private.db`` omit it, erasure reaches those too
+``audit.db``          records, tree nodes, newest checkpoint; salts and values of the commitments, sealed
+``private.key``       the keys that unseal them: who lacks it opens none. May be destroyed without harm to any proof;
+                      if backups of ``audit.db`` omit it, erasure reaches those too
 ``shared.url``        the address of the server that holds records and values instead, for several processes
 ``moved.url``         the address of the server that the log was moved to; here it can only be read
 ``audit.key``         the signing keys (0600)
@@ -24,11 +24,13 @@ from typing import TYPE_CHECKING, Final
 from carag.audit._files import WriterLock, sync_directory, write_atomically
 from carag.audit._notes import MOVED_TO, SHARED_AT, remembered
 from carag.audit._shared import SharedLink
+from carag.audit._sqlite import SqliteLink
 from carag.audit.log.keyring import KeyRing
 from carag.audit.log.shared import SharedBackend, check_tables
-from carag.audit.log.sqlite import SqliteBackend
+from carag.audit.log.sqlite import RECORD_TABLES, SqliteBackend
+from carag.audit.private.earlier import take_over
 from carag.audit.private.shared import SharedValues
-from carag.audit.private.store import PrivateStore, is_missing
+from carag.audit.private.store import VALUE_TABLES, PrivateStore
 from carag.audit.tlog.checkpoint import Checkpoint
 from carag.audit.tlog.keys import SigningKey
 from carag.audit.tlog.note import Note
@@ -38,11 +40,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from carag.audit.log.backend import Backend
-
 
 SECOND_COPY: Final = "evidence.url"
 """The file with which versions up to 0.3 named a server that got a copy of every record."""
+_PAGE: Final = 512
+"""Page size of a new ``audit.db``: a commit writes whole pages, and changes few bytes of most (decision 0035)."""
 _URL: Final = re.compile("([A-Za-z][A-Za-z0-9+.-]+):/")  # one slash, because Path merges the two of a URL
 
 
@@ -60,7 +62,7 @@ class LogDirectory:
                 "keep records in PostgreSQL share the store: carag share URL --store DIRECTORY"
             )
         self.path = path
-        self.records, self.private = path / "audit.db", path / "private.db"
+        self.records = path / "audit.db"
         self.pin = path / "pinned"
         self._key, self._vkey = path / "audit.key", path / "vkey"
         with self._reachable():
@@ -93,21 +95,29 @@ class LogDirectory:
             write_atomically(self._key, key.to_skey().encode() + b"\n")
         return self._ring(key, clock)
 
-    def open_backend(self, empty: str) -> Backend:
+    def open_backend(self, empty: str) -> SqliteBackend | SharedBackend:
         """Open ``audit.db``, or the records on the server."""
         if self._link is not None:
             return SharedBackend(self._link, empty)
-        return SqliteBackend(self.records, create=not self.founded, empty=empty)
+        link = SqliteLink(
+            self.records,
+            (*RECORD_TABLES, *VALUE_TABLES),
+            page=_PAGE,
+            create=not self.founded,
+            first=[("INSERT INTO cp VALUES (0, ?)", (empty,))],
+            later=VALUE_TABLES,
+        )
+        return SqliteBackend(link)
 
-    def lacks_values(self) -> bool:
-        """Tell whether the store of sealed values itself is missing."""
-        return is_missing(self.private) if self._link is None else not SharedValues.has_state(self._link)
-
-    def open_values(self, *, create: bool) -> PrivateStore:
-        """Open the sealed values."""
-        if self._link is not None:
-            return SharedValues(self._link, self.path, create=create)
-        return PrivateStore(self.private, create=create)
+    def open_values(
+        self, backend: SqliteBackend | SharedBackend, size: int, *, accept_loss: bool
+    ) -> PrivateStore:
+        """Open the sealed values of the ``size`` records of a backend."""
+        anew = accept_loss or size == 0
+        if isinstance(backend, SqliteBackend):
+            take_over(backend.link, size)
+            return PrivateStore(backend.link, anew=anew)
+        return SharedValues(backend.link, self.path, anew=anew)
 
     def finish(self, ring: KeyRing) -> None:
         """Publish the vkey on first use; later, check that it still belongs to the key."""

@@ -14,13 +14,12 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections import deque
-from queue import SimpleQueue
 from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
 from carag.errors import AuditUnavailable, CaragError, without_frames
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
 
 MAX_BATCH: Final = 512
@@ -151,39 +150,3 @@ def _own(error: BaseException) -> CaragError:
     own = type(error)(*error.args)
     own.__cause__ = error
     return own
-
-
-class Aside:
-    """A helper thread, which runs one call while the caller's thread runs another."""
-
-    def __init__(self) -> None:
-        self._calls: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
-        self._errors: SimpleQueue[BaseException | None] = SimpleQueue()
-        self._thread = threading.Thread(target=self._run, name="carag-audit-aside", daemon=True)
-        self._thread.start()
-
-    @contextlib.contextmanager
-    def doing(self, call: Callable[[], None]) -> Iterator[None]:
-        """Run ``call`` in the helper thread during the block; wait for both, and raise the error of either."""
-        self._calls.put(call)
-        try:
-            yield
-        except BaseException:
-            self._errors.get()
-            raise
-        if (error := self._errors.get()) is not None:
-            raise error
-
-    def close(self) -> None:
-        """Stop; idempotent."""
-        self._calls.put(None)
-        self._thread.join()
-
-    def _run(self) -> None:
-        while (call := self._calls.get()) is not None:
-            try:
-                call()
-            except BaseException as error:  # noqa: BLE001 - raised in the waiting thread
-                self._errors.put(error)
-            else:
-                self._errors.put(None)

@@ -8,9 +8,9 @@ The log cannot prove that the caller told the truth when the record was written,
 directory was rolled back: that needs a checkpoint kept elsewhere, given to :meth:`AuditLog.open` as ``not_before``.
 
 Callers draft their records in parallel. One thread takes all waiting drafts, gives them sequence numbers, signs one
-root over them, and writes salts and values into ``private.db``, then records, nodes and checkpoint into ``audit.db``,
-each in one transaction. It waits for the disk, advances the frontier in memory and wakes the callers. A failure
-anywhere leaves the frontier unchanged; every caller of the batch gets the error.
+root over them, and writes salts, values, records, nodes and checkpoint in one transaction. It waits for the disk once,
+advances the frontier in memory and wakes the callers. A failure anywhere leaves the frontier unchanged; every caller of
+the batch gets the error.
 """
 
 from __future__ import annotations
@@ -19,13 +19,12 @@ import contextlib
 import os
 import threading
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self
 
 from carag.audit._clock import Clock, system_clock
 from carag.audit.log.directory import LogDirectory
-from carag.audit.log.group_commit import Aside, GroupCommit
+from carag.audit.log.group_commit import GroupCommit
 from carag.audit.log.growth import Growth
 from carag.audit.log.opening import check_extends, kept_note, read_checkpoint, read_tip, restorable
 from carag.audit.log.rehash import Rehash, Scrubber
@@ -71,11 +70,6 @@ class _Placed:
         return InclusionProof(self.seq, tuple(self.paths.path(self.seq)), self.note).to_text()
 
 
-def _values(home: LogDirectory, *, create: bool) -> PrivateStore:
-    with restorable(str(home.private)):
-        return home.open_values(create=create)
-
-
 class AuditLog:
     """An append-only, signed log in a directory. Use :meth:`open`; safe to share between threads.
 
@@ -106,7 +100,7 @@ class AuditLog:
         self._writing = threading.Lock()  # held while records are added to the backend
         self._guard: Callable[[Event], None] | None = None
         self._scrubber = Scrubber(backend, self.origin, lambda: self._tip)
-        self._aside, self._appender = Aside(), GroupCommit(self._commit)
+        self._appender = GroupCommit(self._commit)
 
     @classmethod
     def open(
@@ -138,7 +132,7 @@ class AuditLog:
         retain : str
             The retention class of records that name none (:mod:`carag.audit.records.retention`).
         accept_lost_values : bool
-            Open a log whose ``private.db`` is lost, without the values of its commitments; this is recorded.
+            Open a log whose ``private.key`` is lost, without the values of its commitments; this is recorded.
 
         Raises
         ------
@@ -161,24 +155,21 @@ class AuditLog:
             store = home.open_backend(empty)
             undo.callback(store.close)
             tip = read_tip(store, key.verifier)
-            is_lost = store.size() > 0 and home.lacks_values()
-            opened = partial(_values, home, create=accept_lost_values or not is_lost)
-            # A new log creates private.db first, because the vkey means that all files exist. An existing log is first
-            # checked against rollback, because private.db may have been rolled back together with the records.
-            private = None if home.founded else undo.enter_context(contextlib.closing(opened()))
             home.finish(key)
             if (pinned := home.pinned()) is not None:
                 kept.append((str(home.pin), pinned))
             for where, note in kept:
                 check_extends(store, tip, key.trusted, note, where)
-            private = private or undo.enter_context(contextlib.closing(opened()))
+            # After the check against rollback, because losing values is accepted of this history only.
+            with restorable(store.where):
+                private = home.open_values(store, tip.frontier.size, accept_loss=accept_lost_values)
             log = cls(home, key, store, private, tip, clock, retain)
             undo.callback(log._stop)
+            if private.is_lost:
+                log._begin_anew()
             with private.settling():
                 log._settle()
             log._recover()
-            if is_lost:
-                log.append(Recovery("VALUES_LOST"))
             undo.pop_all()
         return log
 
@@ -372,7 +363,6 @@ class AuditLog:
             with contextlib.suppress(AuditUnavailable):  # the older pin is still valid, for fewer records
                 self._home.write_pin(self._tip.note)
             self._closed = True
-            self._private.close()
             self._backend.close()
             self._home.release()
 
@@ -415,8 +405,7 @@ class AuditLog:
         note = self._key.sign(Checkpoint(self.origin, growth.size, growth.frontier.root()).to_text())
         batch = growth.batch(note)
         self._private.put({seq: draft.openings for seq, draft in placed.items()})
-        with self._aside.doing(self._private.sync):
-            self._backend.append(batch)
+        self._backend.append(batch)
         return places, growth, growth.tip(note, committed)
 
     @contextlib.contextmanager
@@ -438,21 +427,25 @@ class AuditLog:
                 self._private.settle(self.size)
 
     def _settle(self) -> None:
-        with restorable(str(self._home.private)):
+        with restorable(self._backend.where):
             size = self._followed().frontier.size
             settle(self._private, self._backend.bodies(self._private.settled, size), size)
 
+    def _begin_anew(self) -> None:
+        """Give up the values that are lost and record that, if there were any, in one transaction."""
+        with self._turn():
+            self._private.begin_anew()
+            if self.size:
+                self._commit([Draft.of(self.origin, Recovery("VALUES_LOST"), {}, (), self._retain)])
+
     def _recover(self) -> None:
         """Record the requests that an earlier process left unfinished."""
-        if self._private.holds_from(self.size):
-            self.append(Recovery("UNFINISHED_APPEND"))
         while begins := self._backend.left_behind()[:_MAX_BEGINS_A_RECORD]:
             self.append(Recovery("UNENDED_BEGINS", begins))
 
     def _stop(self) -> None:
         """Stop the threads, after writing the queued records."""
         self._appender.close()
-        self._aside.close()
         self._scrubber.stop()
 
     def _check_open(self) -> None:

@@ -1,4 +1,4 @@
-"""Carry out recorded erasures and holds that ``private.db`` does not have yet, when a log is opened."""
+"""Carry out recorded erasures and holds that the sealed values do not show yet, when a log is opened."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _KIND_MARKS: Final = (b'"kind":"erasure"', b'"kind":"hold"')  # canonical JSON: 
 
 
 def settle(private: PrivateStore, bodies: Iterable[tuple[int, bytes]], size: int) -> None:
-    """Carry out the recorded erasures and holds that ``private.db`` does not have yet.
+    """Carry out the recorded erasures and holds that the sealed values do not show yet.
 
-    These are those that a crash interrupted after their record, and, if the file was restored, all since the backup.
-    ``bodies`` are numbers and bytes of the records from ``private.settled`` on. Raises CorruptFile if the file was
-    restored from before an erasure and lacks the list of values to erase.
+    These are those that a crash interrupted after their record; all, if values were lost; and all since the backup if,
+    of an earlier version's two files, that of the values was restored. ``bodies`` are numbers and bytes of the records
+    from ``private.settled`` on. Raises CorruptFile if that file lacks the list of values to erase.
     """
     empty, found = private.is_empty(), bool(private.planned())
     for seq, body in [row for row in bodies if any(mark in row[1] for mark in _KIND_MARKS)]:
@@ -49,8 +49,8 @@ def _targets(private: PrivateStore, seq: int, event: Erasure) -> list[Target]:
             if target.field in event.fields
         ]
     raise CorruptFile(
-        f"private.db is older than record {seq}, an erasure, and no longer says whose values to erase; restore "
-        "the copy made after it, or move private.db away and accept the loss: then the values stay closed and every "
+        f"the sealed values are older than record {seq}, an erasure, and no longer say whose values to erase; restore "
+        "a copy made after it, or move private.key away and accept the loss: then the values stay closed and every "
         "proof still holds"
     )
 

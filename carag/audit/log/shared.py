@@ -67,7 +67,7 @@ class SharedBackend(Backend):
     repair = "; restore the database from a backup"
 
     def __init__(self, link: SharedLink, empty: str) -> None:
-        self._link = link
+        self.link = link
         with link.turn() as db:
             if db.execute(_NEWEST).fetchone() is None:
                 db.execute("INSERT INTO checkpoint VALUES (0, %s)", (empty,))
@@ -75,12 +75,12 @@ class SharedBackend(Backend):
     @property
     def where(self) -> str:
         """The server, the database and the schema."""
-        return self._link.where
+        return self.link.where
 
     @contextmanager
     def turn(self, tip: Tip, key: NoteKey) -> Iterator[Tip]:
         """Take over what others appended, then write in a turn."""
-        with self._link.turn() as db:
+        with self.link.turn() as db:
             size, text = db.execute(_NEWEST).fetchone()
             if text == tip.note.to_text():
                 yield tip
@@ -95,17 +95,17 @@ class SharedBackend(Backend):
     @contextmanager
     def paused(self) -> Iterator[None]:
         """Hold the turn."""
-        with self._link.turn():
+        with self.link.turn():
             yield
 
     def alone(self, what: str) -> AbstractContextManager[None]:
         """Keep all other processes out of the log."""
-        return self._link.alone(what)
+        return self.link.alone(what)
 
     def append(self, batch: Batch) -> None:
         """Add a batch and a checkpoint, within a turn or as one."""
         first = stored_hash_count(batch.first)
-        with self._link.turn() as db:
+        with self.link.turn() as db:
             if db.execute(_NEWEST).fetchone()[0] != batch.first:
                 raise AuditUnavailable(f"{self.where} no longer ends where this process left it")
             _insert(db, "record", batch.first, batch.bodies)
@@ -113,7 +113,7 @@ class SharedBackend(Backend):
             db.execute("INSERT INTO checkpoint VALUES (%s, %s)", (batch.size, batch.note))
             if batch.begun:
                 query = "INSERT INTO begun SELECT unnest(%s::bigint[]), %s"
-                db.execute(query, (list(batch.begun), self._link.number))
+                db.execute(query, (list(batch.begun), self.link.number))
             if batch.ended:
                 db.execute("INSERT INTO ended SELECT unnest(%s::bigint[])", (list(batch.ended),))
 
@@ -130,14 +130,14 @@ class SharedBackend(Backend):
 
     def left_behind(self) -> tuple[int, ...]:
         """Return those of :meth:`unended` whose processes have left without ending them."""
-        with self._link.turn():
+        with self.link.turn():
             found = self._unended()
-            gone = {one for one in {process for _, process in found} if self._link.is_gone(one)}
+            gone = {one for one in {process for _, process in found} if self.link.is_gone(one)}
         return tuple(seq for seq, process in found if process in gone)
 
     def close(self) -> None:
         """Close the connections; idempotent."""
-        self._link.close()
+        self.link.close()
 
     def _followed(self, tip: Tip, key: NoteKey, note: Note, size: int) -> Tip:
         """Extend the end that this process knows by the records of others, up to their signed checkpoint."""
@@ -162,15 +162,15 @@ class SharedBackend(Backend):
         query = (
             "SELECT seq, process FROM begun WHERE NOT EXISTS (SELECT FROM ended WHERE ended.seq = begun.seq) "
         )
-        return list(self._link.execute(f"{query} ORDER BY seq").fetchall())
+        return list(self.link.execute(f"{query} ORDER BY seq").fetchall())
 
     def _one(self, query: str, *parameters: object) -> Any:
-        return self._link.execute(in_postgres(query), parameters, binary=True).fetchone()
+        return self.link.execute(in_postgres(query), parameters, binary=True).fetchone()
 
     def _rows(self, query: str, start: int, stop: int) -> Iterator[Any]:
         page = f"{in_postgres(query)} LIMIT {_PAGE_ROWS}"
         while True:
-            rows = self._link.execute(page, (start, stop), binary=True).fetchall()
+            rows = self.link.execute(page, (start, stop), binary=True).fetchall()
             yield from rows
             if len(rows) < _PAGE_ROWS:
                 return

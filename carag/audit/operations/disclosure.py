@@ -70,7 +70,7 @@ def disclose(
         if name in gone:
             raise InvalidArgument(f"the {name} of record {seq} was erased by record {gone[name]}")
         if name not in kept:
-            raise InvalidArgument(f"the {name} of record {seq} is not kept; private.db was replaced since")
+            raise InvalidArgument(f"the {name} of record {seq} is not kept; its values were lost since")
     opened = Disclosure(record=seq, fields=wanted, role=role, outcome=Outcome.ANSWER, why=why)
     log.append(opened, secrets={"actor": actor})
     return {name: kept[name] for name in wanted}

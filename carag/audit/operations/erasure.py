@@ -107,7 +107,6 @@ def destroy(
         fields=tuple(sorted({target.field for target in targets})),
         records=tuple(numbers) if named else (),
     )
-    log.private.plan(targets)
     secrets = {"actor": actor, "approver": approver, "targets": write_targets(targets)}
     receipt = log.append(event, secrets=secrets)
     log.private.erase(targets, receipt.seq)

@@ -1,4 +1,4 @@
-"""Keep the keys of ``private.db`` in ``private.key``, and encrypt and decrypt values under them (AES-256-GCM).
+"""Keep the keys of a log's values in ``private.key``, and encrypt and decrypt values under them (AES-256-GCM).
 
 ::
 
@@ -9,7 +9,7 @@
 A sealed box starts with its random 96-bit nonce (NIST SP 800-38D section 8.2.2). The associated data bind it to its
 place, so it cannot be moved to another record or field. Destroying a key destroys the values sealed under it in every
 copy, as long as the key file itself is not in that backup: an erasure replaces the wrapping key, so earlier copies of
-``private.db`` hold the erased keys only under a wrapping key that no longer exists.
+the values hold the erased keys only under a wrapping key that no longer exists.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def unwrap(key: AESGCM, box: bytes, place: str) -> bytes:
         return key.decrypt(box[:NONCE_SIZE], box[NONCE_SIZE:], place.encode())
     except (InvalidTag, ValueError, TypeError) as error:  # SQLite keeps a value of any type in any column
         raise CorruptFile(
-            f"the value sealed for {place} was altered, or sealed under another key; restore private.db and "
+            f"the value sealed for {place} was altered, or sealed under another key; restore audit.db and "
             "private.key from one backup"
         ) from error
 
@@ -74,20 +74,20 @@ def unseal(key: AESGCM, box: bytes, seq: int, field: str) -> Opening:
 
 
 class PrivateKeys:
-    """The key file: one index key and the wrapping key in force. Without ``create`` a missing file is CorruptFile."""
+    """The key file: one index key and the wrapping key in force.
 
-    def __init__(self, path: Path, *, create: bool) -> None:
+    A missing file is CorruptFile; with ``new``, new keys take the place of any that are there.
+    """
+
+    def __init__(self, path: Path, *, new: bool = False) -> None:
         self._path = path
-        if path.exists():
-            self.index, self._wraps = self._read()
-        elif create:
+        if new:
             self.index, self._wraps = token_bytes(KEY_SIZE), [token_bytes(KEY_SIZE)]
             self._write()
+        elif not path.exists():
+            raise CorruptFile(f"{path} is missing; without it, what records commit to stays closed")
         else:
-            raise CorruptFile(
-                f"{path} is missing, and private.db cannot be read without it; restore the key, or move "
-                "private.db away: then the values stay closed and every proof still holds"
-            )
+            self.index, self._wraps = self._read()
 
     @property
     def newest(self) -> bytes:
@@ -100,9 +100,8 @@ class PrivateKeys:
             if _key_id(key) == key_id:
                 return AESGCM(key)
         raise CorruptFile(
-            f"private.db was sealed under a key that {self._path} no longer has: it is a copy from before an "
-            "erasure, or the key is another log's. Restore the copy made after the last erasure, or move "
-            "private.db away: then the values stay closed and every proof still holds"
+            f"the values were sealed under a key that {self._path} does not have: audit.db is a copy from before an "
+            "erasure, or the key is another log's"
         )
 
     def add(self, key_id: bytes) -> bytes:
@@ -138,17 +137,17 @@ class PrivateKeys:
             if self._path.stat().st_mode & 0o077:
                 raise AuditUnavailable(f"{self._path} can be read by others; chmod 600 it")
         except (IsADirectoryError, UnicodeDecodeError) as error:
-            raise CorruptFile(f"{self._path} is not a private key file; restore it") from error
+            raise CorruptFile(f"{self._path} is not a private key file") from error
         except OSError as error:
             raise AuditUnavailable(f"{self._path} cannot be read: {error}") from error
         head, *lines = text.splitlines() or [""]
         pairs = [line.split(" ") for line in lines]
         names = [pair[0] for pair in pairs]
         if head != _FORMAT or names not in (["index", "wrap"], ["index", "wrap", "wrap"]):
-            raise CorruptFile(f"{self._path} is not a private key file; restore it")
+            raise CorruptFile(f"{self._path} is not a private key file")
         keys = [unb64(pair[1]) if len(pair) == 2 else b"" for pair in pairs]
         if {len(key) for key in keys} != {KEY_SIZE}:
-            raise CorruptFile(f"{self._path} holds a key of another length; restore it")
+            raise CorruptFile(f"{self._path} holds a key of another length")
         return keys[0], keys[1:]
 
     def _write(self) -> None:

@@ -1,4 +1,4 @@
-"""Read ``private.db`` without its writer's lock: which values still exist (without keys), and the values."""
+"""Read sealed values without the writer's lock: which still exist (without keys), and the values."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from carag.audit._notes import SHARED_AT, remembered
 from carag.audit._shared import VALUES, Snapshot
 from carag.audit._sqlite import read_only
+from carag.audit.private.earlier import EARLIER, EARLIER_TABLES
 from carag.audit.private.keys import SUCCESSORS, PrivateKeys, unseal, unwrap
-from carag.audit.private.store import HOLDERS_A_SHELF
+from carag.audit.private.store import HOLDERS_A_SHELF, VALUE_TABLES
 from carag.errors import AuditUnavailable
 
 if TYPE_CHECKING:
@@ -28,23 +29,23 @@ class PrivateReader:
     """The values of a log, opened with the keys in the same directory, as of one commit.
 
     Nothing that it returns may be shown: showing a value is recorded (:func:`carag.audit.disclose`). It serves to find
-    the requests of a conversation by a known id. Raises AuditUnavailable if there is no readable ``private.db``;
-    CorruptFile if the keys are missing or belong to another file.
+    the requests of a conversation by a known id. Raises AuditUnavailable if there are no readable values; CorruptFile
+    if the keys are missing or belong to another log.
     """
 
     def __init__(self, directory: str | PathLike[str]) -> None:
-        path = Path(directory) / "private.db"
-        if not has_values(directory):
-            raise AuditUnavailable(
-                f"{path} is missing: the values that records commit to cannot be opened here"
-            )
-        self._path, self._shelves = path, dict[int, AESGCM]()
+        self._home, self._shelves = Path(directory), dict[int, AESGCM]()
         with self._reading():
-            self._db = _connected(path)
+            db = _connected(self._home)
+        if db is None:
+            raise AuditUnavailable(
+                f"{self._home} has no values of its records: what these commit to cannot be opened here"
+            )
+        self._db = db
         try:
             with self._reading():
                 (wrapping,) = self._db.execute("SELECT wrapping FROM state").fetchone()
-                keys = PrivateKeys(path.with_name("private.key"), create=False)
+                keys = PrivateKeys(self._home / "private.key")
                 if isinstance(self._db, Snapshot):
                     keys.follow(self._db.execute(SUCCESSORS).fetchall())
             self._wrapping = keys.wrapping(bytes(wrapping))
@@ -84,20 +85,26 @@ class PrivateReader:
         try:
             yield
         except (sqlite3.Error, TypeError) as error:  # None where a row is missing
-            raise AuditUnavailable(f"{self._path} cannot be read: {error}") from error
+            raise AuditUnavailable(f"the values in {self._home} cannot be read: {error}") from error
 
 
-def has_values(directory: str | PathLike[str]) -> bool:
-    """Tell whether a directory has values, in its file or on the server of a shared log."""
-    return Path(directory, "private.db").is_file() or Path(directory, SHARED_AT).is_file()
-
-
-def _connected(path: Path) -> Any:
-    """Open the values in one state, until they are closed."""
-    if (address := remembered(path.parent, SHARED_AT)) is not None:
+def _connected(home: Path) -> Any | None:
+    """Open the values in one state, until they are closed; None if there are none."""
+    if (address := remembered(home, SHARED_AT)) is not None:
         return Snapshot(address, VALUES, "SELECT wrapping FROM state")
-    wal = Path(f"{path}-wal")
-    return read_only(path, wal=wal.is_file() and wal.stat().st_size > 0)
+    for path, tables in ((home / "audit.db", {*VALUE_TABLES}), (home / EARLIER, EARLIER_TABLES)):
+        if not path.is_file():
+            continue
+        wal = Path(f"{path}-wal")
+        db = read_only(path, wal=wal.is_file() and wal.stat().st_size > 0)
+        try:
+            if tables <= {sql for (sql,) in db.execute("SELECT sql FROM sqlite_schema")}:
+                return db
+        except BaseException:
+            db.close()
+            raise
+        db.close()
+    return None
 
 
 def openable(directory: str | PathLike[str], seq: int, names: Iterable[str]) -> dict[str, str]:
@@ -105,15 +112,14 @@ def openable(directory: str | PathLike[str], seq: int, names: Iterable[str]) -> 
 
     The result is ``"can be opened"``, ``"erased by record N"``, ``"not kept"``, or why that cannot be told.
     """
-    path = Path(directory) / "private.db"
-    if not has_values(directory):
-        return dict.fromkeys(names, "not kept in this directory")
     try:
-        with closing(_connected(path)) as db:
+        if (db := _connected(Path(directory))) is None:
+            return dict.fromkeys(names, "not kept in this directory")
+        with closing(db):
             kept = {name for (name,) in db.execute("SELECT field FROM value WHERE seq = ?", (seq,))}
             gone = dict(db.execute("SELECT field, record FROM erased WHERE seq = ?", (seq,)))
     except (sqlite3.Error, AuditUnavailable):
-        return dict.fromkeys(names, "cannot be told: private.db cannot be read")
+        return dict.fromkeys(names, "cannot be told: the values cannot be read")
     return {
         name: "can be opened"
         if name in kept

@@ -1,6 +1,6 @@
 """Keep the sealed values of a log that several processes write, in the same transaction as its records.
 
-They are sealed as in ``private.db``, under keys that are in no database: every process has a copy of ``private.key``.
+They are sealed as in a log's file, under keys that are in no database: every process has a copy of ``private.key``.
 An erasure replaces that key. It leaves the new one on the server, sealed under the one that it replaces; every other
 process takes it over, and destroys the old one in its own file, before it next reads or writes a value.
 """
@@ -33,7 +33,7 @@ _TABLES: Final = {
     "successor": "old bytea PRIMARY KEY, wrapped bytea NOT NULL",
     "state": "id bigint PRIMARY KEY CHECK (id = 0), wrapping bytea NOT NULL, settled bigint NOT NULL",
 }
-"""Columns as in :attr:`~carag.audit.private.store.PrivateStore.SCHEMA`, and wrapping keys by that before."""
+"""Columns as in :data:`~carag.audit.private.store.VALUE_TABLES`, and wrapping keys by that before."""
 
 
 def make_values(db: Any, schema: str, role: str) -> None:
@@ -48,52 +48,38 @@ def make_values(db: Any, schema: str, role: str) -> None:
 class SharedValues(PrivateStore):
     """Sealed openings in PostgreSQL; ``directory`` holds ``private.key``."""
 
-    def __init__(self, link: SharedLink, directory: Path, *, create: bool) -> None:
-        self._link, self._path = link, directory / "private.key"
+    def __init__(self, link: SharedLink, directory: Path, *, anew: bool) -> None:
+        self._shared, self._path = link, directory / "private.key"
         self._db: Any = InPostgres(link)
-        new = not self.has_state(link)
-        if new and not create:
+        self.is_lost = not link.execute("SELECT EXISTS (SELECT FROM state)").fetchone()[0]
+        if self.is_lost and not anew:
             raise CorruptFile(
                 f"{link.where} has records but not their values; restore the newest backup of the database"
             )
-        self._begin(PrivateKeys(self._path, create=new))
+        self._begin()
         # Before anything takes the lock of a turn: a holder of one of the two never waits for the other.
-        self._mutex = link.mutex
-        link.undone = self._forget
-        if new:
+        self._mutex, link.undone = link.mutex, self._forget
+        makes = self.is_lost and not self._path.exists()
+        self._keys = PrivateKeys(self._path, new=makes)
+        if self.is_lost:
             with link.turn() as db:
                 db.execute("INSERT INTO state VALUES (0, %s, 0) ON CONFLICT DO NOTHING", (self._keys.newest,))
-        self._unlock()
+        self._take_key()
 
-    @staticmethod
-    def has_state(link: SharedLink) -> bool:
-        """Tell whether values were ever stored there."""
-        return bool(link.execute("SELECT EXISTS (SELECT FROM state)").fetchone()[0])
-
-    def close(self) -> None:
-        """Do nothing: the connections belong to the log."""
-
-    def sync(self) -> None:
-        """Do nothing: the turn makes them durable."""
-
-    def check_writable(self) -> None:
-        """Do nothing: every turn checks for itself."""
-
-    def holds_from(self, size: int) -> bool:  # noqa: ARG002 - the base class has it
-        """Return False: a record and its values are one transaction."""
-        return False
+    def begin_anew(self) -> None:
+        """Do nothing: its tables are empty."""
 
     @contextlib.contextmanager
     def settling(self) -> Iterator[None]:
         """As in the base class, of all processes."""
-        with self._link.operating(), super().settling():
+        with self._shared.operating(), super().settling():
             yield
 
     def settle(self, size: int, *, durably: bool = True) -> None:  # noqa: ARG002 - the base class has it
         """As in the base class, always durably: no batch notes it."""
         super().settle(size)
 
-    def _note_settled(self, db: Any, lowest: int) -> None:
+    def _note_settled(self, db: Any, batch: range) -> None:
         """Do nothing: an operation of another process may be recorded and not carried out yet."""
 
     def _hand_on(self, db: Any, newest: bytes) -> None:
@@ -103,21 +89,21 @@ class SharedValues(PrivateStore):
             (self._wrapping_id, self._keys.sealed(newest, self._wrapping)),
         )
 
-    def _unlock(self) -> None:
-        if self._link.execute("SELECT to_regclass('successor') IS NULL").fetchone()[0]:
+    def _take_key(self) -> None:
+        if self._shared.execute("SELECT to_regclass('successor') IS NULL").fetchone()[0]:
             raise AuditUnavailable(
-                f"{self._link.where} was set up by an earlier version; set it up again as an administrator, with "
+                f"{self._shared.where} was set up by an earlier version; set it up again as an administrator, with "
                 "carag share --admin, which keeps what is there"
             )
         self._wrapping_id = b""
-        with self._link.turn():
+        with self._shared.turn():
             self._follow_keys()
 
     def _follow_keys(self) -> None:
         """Within a turn, take over the key that the last erasure, by whichever process, put in force."""
-        wrapping = bytes(self._link.execute("SELECT wrapping FROM state").fetchone()[0])
+        wrapping = bytes(self._shared.execute("SELECT wrapping FROM state").fetchone()[0])
         if wrapping != self._wrapping_id:
-            self._keys.follow(self._link.execute(SUCCESSORS).fetchall())
+            self._keys.follow(self._shared.execute(SUCCESSORS).fetchall())
             self._wrapping_id, self._wrapping = wrapping, self._keys.wrapping(wrapping)
             self._keys.keep_only(wrapping)
             self._forget()
@@ -126,13 +112,13 @@ class SharedValues(PrivateStore):
         """Do nothing: remains of a row on the server are sealed under a key that is gone."""
 
     @contextlib.contextmanager
-    def _transaction(self, *, sync: bool = True) -> Iterator[Any]:  # noqa: ARG002 - the base class has it
-        with self._link.turn() as db:
+    def _writing(self) -> Iterator[Any]:
+        with self._shared.turn() as db:
             self._follow_keys()
             yield InPostgres(db)
 
     @contextlib.contextmanager
     def _reading(self) -> Iterator[None]:
-        with self._link.turn():  # so that no erasure replaces keys in between
+        with self._shared.turn():  # so that no erasure replaces keys in between
             self._follow_keys()
             yield

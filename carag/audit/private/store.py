@@ -8,8 +8,8 @@ key destroys everything sealed under it, in copies of the file as well. The chai
 An erasure replaces the keys along the chain above the deleted values and seals the remaining ones again; shelves keep
 that work small. A subject is found by its pseudonym, HMAC(index key, subject); the file never holds it in clear.
 
-Openings are written before their record: a record whose commitments cannot be opened proves little, while values
-without a record are found at the next opening of the log and removed.
+Openings are written in the transaction of their record: there is none whose commitments cannot be opened, and no value
+without a record.
 """
 
 from __future__ import annotations
@@ -21,24 +21,47 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-from carag.audit._sqlite import SqliteStore, insert
+from carag.audit._sqlite import insert
 from carag.audit.private.keys import KEY_SIZE, NONCE_SIZE, PrivateKeys, seal, unseal, unwrap, wrap
 from carag.audit.records.commitment import hmac_sha256, random_parts
 from carag.audit.records.custody import Target
-from carag.errors import AuditUnavailable, CorruptFile, InvalidArgument, Refused
+from carag.errors import CorruptFile, InvalidArgument, Refused
 
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Iterable, Iterator, Mapping
-    from pathlib import Path
 
+    from carag.audit._sqlite import SqliteLink
     from carag.audit.records.commitment import Opening
 
 
 HOLDERS_A_SHELF: Final = 512
 """Number of holders per shelf."""
+VALUE_TABLES: Final = (
+    "CREATE TABLE shelf (id INTEGER PRIMARY KEY, wrapped BLOB NOT NULL)",
+    "CREATE TABLE holder (id INTEGER PRIMARY KEY, pseudonym BLOB NOT NULL UNIQUE, wrapped BLOB NOT NULL)",
+    # Rows in order of insertion, as a tree by key moves half of its last leaves at each batch.
+    "CREATE TABLE value (seq INTEGER, field TEXT, holder INTEGER NOT NULL, box BLOB NOT NULL, "
+    "PRIMARY KEY (seq, field))",
+    "CREATE INDEX value_holder ON value (holder) WHERE field = 'subject'",
+    "CREATE TABLE erased (seq INTEGER, field TEXT, record INTEGER NOT NULL, "
+    "PRIMARY KEY (seq, field)) WITHOUT ROWID",
+    "CREATE TABLE planned (seq INTEGER, field TEXT, PRIMARY KEY (seq, field)) WITHOUT ROWID",
+    "CREATE TABLE hold (placed INTEGER PRIMARY KEY, holder INTEGER, first INTEGER, last INTEGER)",
+    "CREATE TABLE state (id INTEGER PRIMARY KEY CHECK (id = 0), wrapping BLOB NOT NULL, "
+    "settled INTEGER NOT NULL)",
+)
+"""Statements that make the tables. ``planned`` is of an erasure that a version up to 0.3 left unfinished.
+
+All values of a record have one holder, that of its subject or, without one, its own. So the records of a subject's
+holder are those whose subject it seals, and only these are indexed.
+"""
+_SEALED: Final = ("shelf", "holder", "value", "planned", "hold", "state")
+"""Tables that are of no use without the keys."""
 _MAX_CACHED_HOLDERS: Final = 4096
 """Most holders whose keys are kept in memory."""
+_SETTLED_EVERY: Final = 1024
+"""Number of records after which a batch notes that nothing before it is left to carry out."""
 
 
 class HoldRow(NamedTuple):
@@ -50,76 +73,67 @@ class HoldRow(NamedTuple):
     last: int | None
 
 
-def is_missing(path: Path) -> bool:
-    """Tell whether the file of openings is missing or empty, which SQLite would open as a new one."""
-    return not path.exists() or path.stat().st_size == 0
-
-
-class PrivateStore(SqliteStore):
+class PrivateStore:
     """Sealed openings of commitments, with those that were erased and the legal holds.
 
-    The keys are in ``private.key`` in the same directory. A missing file is created only with ``create``: for a log
-    without records, or if the loss is accepted; otherwise, and if file and keys do not belong together, CorruptFile
-    names the file to restore.
+    They are in the log's file, and the keys in ``private.key`` beside it. With ``anew``, for a log without records or
+    if the loss is accepted, values that cannot be opened are given up (:attr:`is_lost`); otherwise CorruptFile names
+    the file to restore.
     """
 
-    SCHEMA = (
-        "CREATE TABLE shelf (id INTEGER PRIMARY KEY, wrapped BLOB NOT NULL)",
-        "CREATE TABLE holder (id INTEGER PRIMARY KEY, pseudonym BLOB NOT NULL UNIQUE, wrapped BLOB NOT NULL)",
-        "CREATE TABLE value (seq INTEGER, field TEXT, holder INTEGER NOT NULL, box BLOB NOT NULL, "
-        "PRIMARY KEY (seq, field)) WITHOUT ROWID",
-        "CREATE INDEX value_holder ON value (holder)",
-        "CREATE TABLE erased (seq INTEGER, field TEXT, record INTEGER NOT NULL, "
-        "PRIMARY KEY (seq, field)) WITHOUT ROWID",
-        "CREATE TABLE planned (seq INTEGER, field TEXT, PRIMARY KEY (seq, field)) WITHOUT ROWID",
-        "CREATE TABLE hold (placed INTEGER PRIMARY KEY, holder INTEGER, first INTEGER, last INTEGER)",
-        "CREATE TABLE state (id INTEGER PRIMARY KEY CHECK (id = 0), wrapping BLOB NOT NULL, "
-        "settled INTEGER NOT NULL)",
-    )
-
-    def __init__(self, path: Path, *, create: bool = True) -> None:
-        new = is_missing(path)
-        if new and not create:
-            raise CorruptFile(
-                f"{path} is missing or empty, and the log has records: their values cannot be opened; restore "
-                f"it with private.key from a backup, or go on without, on record, with: carag audit accept "
-                f"--lost-values --store {path.parent}"
-            )
-        self._begin(PrivateKeys(path.with_name("private.key"), create=new))
-        super().__init__(
-            path, create=True, first=[("INSERT INTO state VALUES (0, ?, 0)", (self._keys.newest,))]
-        )
+    def __init__(self, link: SqliteLink, *, anew: bool) -> None:
+        self._link, self._path = link, link.path
+        self._db: Any = link
+        self._begin()
+        self._mutex, link.undone = link.mutex, self._forget
+        key, self.is_lost = self._path.with_name("private.key"), False
         try:
-            self._unlock()
-        except BaseException:
-            self.close()
-            raise
+            self._unlock(PrivateKeys(key), self._in_force())
+        except CorruptFile as error:
+            if not anew:
+                raise CorruptFile(
+                    f"{error}; restore both from one backup, or go on without the values, on record, with: carag audit "
+                    f"accept --lost-values --store {self._path.parent}"
+                ) from error
+            self.is_lost = True
+            keys = PrivateKeys(key, new=True)
+            self._unlock(keys, keys.newest)
 
-    def _begin(self, keys: PrivateKeys) -> None:
-        self._keys = keys
-        self._mutex, self._erasing = threading.RLock(), threading.Lock()
+    def _begin(self) -> None:
+        self._erasing = threading.Lock()
         self._unsettled = True  # until settle() is called
         self._forget()
 
-    def _unlock(self) -> None:
-        self._wrapping_id = bytes(self._one("SELECT wrapping FROM state"))
-        self._wrapping = self._keys.wrapping(self._wrapping_id)
-        self._keys.keep_only(self._wrapping_id)  # of two, if an erasure was interrupted
+    def _in_force(self) -> bytes:
+        if self._link.lacks_later():
+            raise CorruptFile(
+                f"{self._path} has records, and their values are nowhere: private.db is missing or empty"
+            )
+        return bytes(self._one("SELECT wrapping FROM state"))
+
+    def _unlock(self, keys: PrivateKeys, wrapping: bytes) -> None:
+        self._keys, self._wrapping_id, self._wrapping = keys, wrapping, keys.wrapping(wrapping)
+        self._keys.keep_only(wrapping)  # of two, if an erasure was interrupted
+
+    def begin_anew(self) -> None:
+        """Drop the values of :attr:`is_lost`, within the turn that records it; what was erased stays known."""
+        with self._writing() as db:
+            if self._link.lacks_later():
+                for statement in VALUE_TABLES:
+                    db.execute(statement)
+            for table in _SEALED:
+                db.execute(f"DELETE FROM {table}")  # noqa: S608 - the tables of this file
+            db.execute("INSERT INTO state VALUES (0, ?, 0)", (self._wrapping_id,))
+        self.is_lost = False
 
     # -- openings
 
     def put(self, rows: Mapping[int, Mapping[str, Opening]]) -> None:
-        """Store the openings of the records about to be written, all or none.
+        """Store the openings of the records about to be written, all or none, within the turn that writes these.
 
-        They survive a crash of this process at once, and a power cut after :meth:`sync`. ``rows`` has an entry for each
-        sequence number, even if it is empty: openings already stored from the lowest number on belong to an attempt
-        that failed, and are deleted. Raises AuditUnavailable if they could not be written.
+        ``rows`` has an entry for each sequence number. Raises AuditUnavailable if they could not be written.
         """
-        if not rows:
-            return
-        lowest = min(rows)
-        with self._mutex, self._writing(sync=False) as db:
-            db.execute("DELETE FROM value WHERE seq >= ?", (lowest,))
+        with self._writing() as db:
             tags = {seq: self._tag_of(seq, openings) for seq, openings in rows.items() if openings}
             holders = self._holders_of(db, tags.values())
             sealed = []
@@ -131,7 +145,7 @@ class PrivateStore(SqliteStore):
                     for name, kept in rows[seq].items()
                 ]
             insert(db, "value", sealed)
-            self._note_settled(db, lowest)
+            self._note_settled(db, range(min(rows), max(rows) + 1))
 
     def openings(self, seq: int) -> dict[str, Opening]:
         """Return the openings of a record, by field."""
@@ -146,10 +160,6 @@ class PrivateStore(SqliteStore):
                 for name, holder, wrapped, box in rows
             }
 
-    def holds_from(self, size: int) -> bool:
-        """Tell whether there are values of records beyond a log of ``size`` records."""
-        return bool(self._one("SELECT EXISTS (SELECT 1 FROM value WHERE seq >= ?)", size))
-
     def is_empty(self) -> bool:
         """Tell whether there are no values."""
         return not self._one("SELECT EXISTS (SELECT 1 FROM value)")
@@ -157,8 +167,8 @@ class PrivateStore(SqliteStore):
     def of_subject(self, subject: str) -> list[Target]:
         """Return every opening sealed under a subject's key."""
         return self._targets(
-            "SELECT seq, field FROM value JOIN holder ON holder = holder.id WHERE pseudonym = ? "
-            "ORDER BY seq, field",
+            "SELECT seq, field FROM value WHERE seq IN (SELECT named.seq FROM value AS named JOIN holder "
+            "ON named.holder = holder.id WHERE pseudonym = ? AND named.field = 'subject') ORDER BY seq, field",
             self._subject_tag(subject),
         )
 
@@ -176,8 +186,7 @@ class PrivateStore(SqliteStore):
     def settle(self, size: int, *, durably: bool = True) -> None:
         """Note that every erasure and hold in the first ``size`` records has been carried out.
 
-        If there were none, the note need not be durable: it is written with the next batch, and opening a log waits for
-        no sync.
+        If there were none, the note need not be durable: a later batch writes it, and opening a log waits for no sync.
         """
         with self._mutex:
             if not durably:
@@ -188,10 +197,10 @@ class PrivateStore(SqliteStore):
                 db.execute("UPDATE state SET settled = ? WHERE settled < ?", (size, size))
             self._unsettled = False
 
-    def _note_settled(self, db: sqlite3.Connection, lowest: int) -> None:
-        """Note, with a batch, that nothing before it is left to carry out."""
-        if not self._unsettled:
-            db.execute("UPDATE state SET settled = ? WHERE settled < ?", (lowest, lowest))
+    def _note_settled(self, db: sqlite3.Connection, batch: range) -> None:
+        """Note, with some batches, that nothing before them is left to carry out."""
+        if not self._unsettled and -batch.start % _SETTLED_EVERY < len(batch):
+            db.execute("UPDATE state SET settled = ? WHERE settled < ?", (batch.start, batch.start))
 
     @contextlib.contextmanager
     def settling(self) -> Iterator[None]:
@@ -208,14 +217,8 @@ class PrivateStore(SqliteStore):
                 raise
             self._unsettled = False
 
-    def plan(self, targets: Iterable[Target]) -> None:
-        """Store durably the values that an erasure will destroy: a crash may lose the committed list."""
-        with self._mutex, self._writing() as db:
-            db.execute("DELETE FROM planned")
-            insert(db, "planned", [tuple(target) for target in targets])
-
     def planned(self) -> list[Target]:
-        """Return the values that an unfinished erasure was to destroy."""
+        """Return the values that an erasure was to destroy which an earlier version left unfinished."""
         return self._targets("SELECT seq, field FROM planned ORDER BY seq, field")
 
     def erase(self, targets: Iterable[Target], record: int) -> None:
@@ -247,14 +250,8 @@ class PrivateStore(SqliteStore):
         """Do nothing: no other process has these keys."""
 
     def _purge(self) -> None:
-        """Leave nothing of deleted rows in the write-ahead log."""
-        with self._reading():
-            busy, *_ = self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
-        if busy:
-            raise AuditUnavailable(
-                f"{self._path} is being read by another program, so its write-ahead log still has what was "
-                "erased; end that program and open the log again"
-            )
+        """Leave nothing of deleted rows beside the tables."""
+        self._link.purge()
 
     def erased_by(self, seq: int) -> dict[str, int]:
         """Return the fields of a record that were erased, with the records that erased them."""
@@ -268,14 +265,14 @@ class PrivateStore(SqliteStore):
         self, placed: int, *, subject: str | None = None, first: int | None = None, last: int | None = None
     ) -> None:
         """Place a hold on a subject's openings, those of some records, or all."""
-        with self._mutex, self._writing() as db:
+        with self._writing() as db:
             holder = None if subject is None else self._holder(db, self._subject_tag(subject))[0]
             db.execute("DELETE FROM hold WHERE placed = ?", (placed,))
             db.execute("INSERT INTO hold VALUES (?, ?, ?, ?)", (placed, holder, first, last))
 
     def release(self, placed: int) -> None:
         """Release a hold."""
-        with self._mutex, self._writing() as db:
+        with self._writing() as db:
             db.execute("DELETE FROM hold WHERE placed = ?", (placed,))
 
     def held(self) -> list[HoldRow]:
@@ -308,30 +305,33 @@ class PrivateStore(SqliteStore):
     # -- keys
 
     def _delete(self, db: sqlite3.Connection, targets: list[Target], record: int) -> None:
-        touched: set[int] = set()
+        touched: dict[int, set[int]] = {}
         for target in targets:
-            touched.update(
-                h for (h,) in db.execute("SELECT holder FROM value WHERE seq = ? AND field = ?", target)
-            )
+            query = "SELECT holder FROM value WHERE seq = ? AND field = ?"
+            for (holder,) in db.execute(query, target).fetchall():
+                touched.setdefault(holder, set()).add(target.seq)
         db.executemany("DELETE FROM value WHERE seq = ? AND field = ?", targets)
         done = [(*each, record) for each in targets]
         db.executemany("INSERT INTO erased VALUES (?, ?, ?) ON CONFLICT DO NOTHING", done)
-        for holder in touched:
-            self._replace_holder(db, holder)
+        for holder, numbers in touched.items():
+            self._replace_holder(db, holder, numbers)
         for shelf in {holder // HOLDERS_A_SHELF for holder in touched}:
             self._replace_shelf(db, shelf)
 
-    def _replace_holder(self, db: sqlite3.Connection, holder: int) -> None:
+    def _replace_holder(self, db: sqlite3.Connection, holder: int, numbers: Iterable[int]) -> None:
         """Give a holder another key and seal its remaining openings under it.
 
-        A record whose subject was erased can no longer be linked to that subject, not even by its key.
+        Of ``numbers``, the records with a deleted opening, those without a subject get holders of their own: they can
+        no longer be linked to that subject, not even by its key.
         """
         tag, wrapped = db.execute("SELECT pseudonym, wrapped FROM holder WHERE id = ?", (holder,)).fetchone()
         old = self._holder_key(db, holder, wrapped)
-        rows = db.execute("SELECT seq, field, box FROM value WHERE holder = ?", (holder,)).fetchall()
-        named = {seq for seq, field, _ in rows if field == "subject"}
-        staying = {seq for seq, _, _ in rows if seq in named or self._record_tag(seq) == tag}
+        query = "SELECT seq FROM value WHERE holder = ? AND field = 'subject'"
+        staying = {seq for (seq,) in db.execute(query, (holder,)).fetchall()}
+        query = "SELECT seq, field, box FROM value WHERE seq = ?"
+        rows = [row for seq in {*staying, *numbers} for row in db.execute(query, (seq,)).fetchall()]
         db.execute("DELETE FROM holder WHERE id = ?", (holder,))
+        self._holders.pop(bytes(tag), None)
         if staying:
             secret = token_bytes(KEY_SIZE)
             again = wrap(self._shelf(db, holder // HOLDERS_A_SHELF), secret, f"holder {holder}")
@@ -414,19 +414,20 @@ class PrivateStore(SqliteStore):
     def _subject_tag(self, subject: str) -> bytes:
         return hmac_sha256(self._keys.index, b"subject\0" + subject.encode("utf-8"))
 
-    def _record_tag(self, seq: int) -> bytes:
-        return hmac_sha256(self._keys.index, b"record\0" + str(seq).encode())
+    @staticmethod
+    def _record_tag(seq: int) -> bytes:
+        return seq.to_bytes(
+            8, "big"
+        )  # in order, so that the index grows at its end; no secret: the values say it
 
     # -- SQL
 
-    @contextlib.contextmanager
-    def _writing(self, *, sync: bool = True) -> Iterator[sqlite3.Connection]:
-        try:
-            with self._transaction(sync=sync) as db:
-                yield db
-        except BaseException:
-            self._forget()  # keys created in a transaction that was rolled back do not exist
-            raise
+    def _writing(self) -> contextlib.AbstractContextManager[sqlite3.Connection]:
+        """Write in a turn; if it is rolled back, the keys that were created in it are forgotten."""
+        return self._link.turn()
+
+    def _reading(self) -> contextlib.AbstractContextManager[None]:
+        return self._link.reading()
 
     def _one(self, query: str, *parameters: object) -> Any:
         with self._mutex, self._reading():

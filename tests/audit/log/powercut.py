@@ -69,7 +69,7 @@ class Losses:
 
 
 def record(
-    directory: Path, *, clients: int = 8, each: int = 12, pages: int = 24, broken: str = ""
+    directory: Path, *, clients: int = 8, each: int = 12, pages: int = 100, broken: str = ""
 ) -> History:
     """Found a log, have it written to by a process of its own, and keep the history."""
     home = directory / "log"

@@ -41,16 +41,16 @@ def test_a_power_cut_loses_nothing_acknowledged(histories, cuts):
 @pytest.mark.parametrize("cuts", [24, pytest.param(600, marks=pytest.mark.full)])
 def test_the_harness_finds_a_log_that_does_not_wait(histories, cuts):
     """With synchronous=NORMAL the same cuts lose acknowledged records, so their absence above means something."""
-    losses = play(histories("evidence"), cuts)
+    losses = play(histories("syncs"), cuts)
     assert losses.lost > 0
     assert all(
         "rollback" in reason for reason in losses.reasons
     )  # the pin of a close that was waited for tells
 
 
-def test_the_harness_finds_values_that_are_not_waited_for(histories):
-    """Without the sync beside the commit, acknowledged records are there and cannot be opened."""
-    losses = play(histories("private"), 24)
+def test_the_harness_finds_values_that_are_not_there(histories):
+    """Where records are written without their values, they are there and cannot be opened."""
+    losses = play(histories("values"), 24)
     assert (losses.lost, losses.corrupt) == (0, 0)
     assert losses.unopened > 0
 
@@ -80,7 +80,7 @@ def acknowledged(home, **disk):
 
 @pytest.mark.parametrize("failing", [8, 9, 14, 23])
 def test_a_sync_that_fails_is_the_last(tmp_path, failing):
-    """EIO from the n-th sync on, of either file: no record is acknowledged after it, and none before it is lost."""
+    """EIO from the n-th sync on: no record is acknowledged after it, and none before it is lost."""
     acks = acknowledged(tmp_path / "log", fail_sync=failing, count=tmp_path / "syncs")
     assert len(acks) < 160
     with AuditLog.open(tmp_path / "log") as log:
@@ -101,7 +101,7 @@ def test_a_full_disk_refuses_and_keeps(tmp_path, room):
 
 
 def test_one_record_waits_for_the_disk_once(tmp_path):
-    """A lone client's append costs two syncs side by side: the time of one."""
+    """A lone client's append, with its values, costs one sync."""
     counts = []
     for each in (10, 60):
         home = tmp_path / str(each)
@@ -122,4 +122,4 @@ def test_one_record_waits_for_the_disk_once(tmp_path):
             check=True,
         )
         counts.append(int.from_bytes((tmp_path / f"{each}.syncs").read_bytes(), sys.byteorder))
-    assert 100 <= counts[1] - counts[0] <= 110  # two a record, and a checkpoint now and then
+    assert 50 <= counts[1] - counts[0] <= 55  # and a checkpoint now and then

@@ -68,17 +68,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--each", type=int, default=25)
     parser.add_argument("--acks", default="/dev/null")
     parser.add_argument("--pages", type=int, default=1000, help="pages after which SQLite checkpoints")
-    parser.add_argument("--break", dest="broken", choices=["evidence", "private"], help="leave its syncs out")
+    parser.add_argument("--break", dest="broken", choices=["syncs", "values"], help="leave them out")
     options = parser.parse_args(arguments)
     acks = os.open(options.acks, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     with AuditLog.open(options.directory) as log:
-        evidence, private = log._backend._db, log._private._db  # type: ignore[attr-defined]
-        for db in (evidence, private):
-            db.execute(f"PRAGMA wal_autocheckpoint={options.pages}")
-        if options.broken == "evidence":
-            evidence.execute("PRAGMA synchronous=NORMAL")
-        if options.broken == "private":
-            log._private.sync = lambda: None  # type: ignore[method-assign]
+        link = log._backend.link  # type: ignore[attr-defined]
+        link.execute(f"PRAGMA wal_autocheckpoint={options.pages}")
+        if options.broken == "syncs":
+            link.execute("PRAGMA synchronous=NORMAL")
+        if options.broken == "values":
+            log._private.put = lambda rows: None  # type: ignore[method-assign]  # noqa: ARG005
 
         def work() -> None:
             with contextlib.suppress(AuditUnavailable):
