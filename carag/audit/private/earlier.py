@@ -74,8 +74,11 @@ def take_over(link: SqliteLink, size: int) -> None:
 
 
 def _is_overwritten(path: Path) -> bool:
-    with path.open("rb") as file:
-        return not file.read(_SECTOR).strip(b"\0")
+    try:
+        with path.open("rb") as file:
+            return not file.read(_SECTOR).strip(b"\0")
+    except OSError as error:
+        raise AuditUnavailable(f"{path} cannot be read: {error}") from error
 
 
 @contextlib.contextmanager

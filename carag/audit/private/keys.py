@@ -100,7 +100,7 @@ class PrivateKeys:
             if _key_id(key) == key_id:
                 return AESGCM(key)
         raise CorruptFile(
-            f"the values were sealed under a key that {self._path} does not have: audit.db is a copy from before an "
+            f"the values were sealed under a key that {self._path} does not have: they are from before an "
             "erasure, or the key is another log's"
         )
 

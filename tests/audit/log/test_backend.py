@@ -7,7 +7,8 @@ import threading
 import pytest
 
 from carag.audit import Batch, Checkpoint, Note, SigningKey
-from carag.audit.log.sqlite import SqliteBackend
+from carag.audit._sqlite import SqliteLink
+from carag.audit.log.sqlite import RECORD_TABLES, SqliteBackend
 from carag.audit.tlog.merkle import EMPTY_ROOT, Frontier, leaf_hash, stored_hash_index
 from carag.errors import AuditUnavailable, CorruptFile
 
@@ -17,7 +18,11 @@ EMPTY = KEY.sign(Checkpoint(KEY.name, 0, EMPTY_ROOT).to_text()).to_text()
 
 @pytest.fixture
 def opener(tmp_path):
-    return lambda create, empty: SqliteBackend(tmp_path / "audit.db", create=create, empty=empty)
+    def opened(create, empty):
+        first = [("INSERT INTO cp VALUES (0, ?)", (empty,))]
+        return SqliteBackend(SqliteLink(tmp_path / "audit.db", RECORD_TABLES, create=create, first=first))
+
+    return opened
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import threading
@@ -14,7 +15,7 @@ import pytest
 
 import carag
 from carag.audit import Checkpoint, InclusionProof, Verdict, verify_receipt
-from carag.audit.log.group_commit import Aside, GroupCommit
+from carag.audit.log.group_commit import GroupCommit
 from carag.errors import AuditUnavailable, InvalidArgument
 
 
@@ -272,27 +273,6 @@ def test_whoever_should_let_the_next_go_may_be_lost():
     group.close()
 
 
-def test_beside_means_both_are_done():
-    """The block and the call beside it: leave when both have ended, with either's error, the block's first."""
-    aside, seen = Aside(), []
-    with aside.doing(lambda: seen.append("call")):
-        seen.append("block")
-    assert sorted(seen) == ["block", "call"]
-
-    def broken():
-        raise OSError("call")
-
-    with pytest.raises(OSError, match="call"), aside.doing(broken):
-        pass
-    with pytest.raises(ValueError, match="block"), aside.doing(broken):
-        raise ValueError("block")
-    with aside.doing(lambda: seen.append("again")):
-        pass
-    assert seen[-1] == "again"
-    aside.close()
-    aside.close()
-
-
 # -- the log on top of it
 
 
@@ -337,15 +317,20 @@ def test_a_failed_batch_fails_everyone_and_moves_nothing(tmp_path, build):
     with build.open_log(tmp_path) as log:
         build.grow(log, 3)
         before, reached, go = log.checkpoint(), threading.Event(), threading.Event()
-        sync = log._private.sync
+        link = log._backend.link
 
-        def failing():
-            reached.set()
-            assert go.wait(30)
-            log._private._broken = "an earlier sync failed"
-            raise AuditUnavailable("cannot be synced")
+        class Failing:
+            in_transaction = False
 
-        log._private.sync = failing
+            def execute(self, statement, *parameters):
+                done = db.execute(statement, *parameters)
+                if statement == "COMMIT":
+                    reached.set()
+                    assert go.wait(30)
+                    raise sqlite3.OperationalError("disk I/O error")
+                return done
+
+        db, link._db = link._db, Failing()
         first, one = submitting(SimpleGroup(log, build), [0])
         assert reached.wait(30)
         rest, threads = submitting(SimpleGroup(log, build), range(8))
@@ -354,7 +339,7 @@ def test_a_failed_batch_fails_everyone_and_moves_nothing(tmp_path, build):
         join([*one, *threads])
         assert [type(answer) for _, answer in [*first, *rest]] == [AuditUnavailable] * 9
         assert (log.size, log.checkpoint()) == (3, before)
-        log._private.sync = sync
+        link._db = db
         with pytest.raises(AuditUnavailable, match="open the log again"):
             build.ask(log)
     with build.open_log(tmp_path) as log:  # one record got there unacknowledged: it is whole and counts

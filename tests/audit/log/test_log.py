@@ -187,7 +187,7 @@ def test_threads_append_without_gaps(tmp_path, build):
 
 
 def test_nothing_personal_is_in_the_evidence(tmp_path, build):
-    """Subject, question, answer and passages are in clear in no file; private.db opens the commitments."""
+    """Subject, question, answer and passages are in clear in no file; who has the keys opens the commitments."""
     with build.open_log(tmp_path) as log:
         build.ask(log)
         secrets = [*build.SECRETS.values(), *(passage.text for passage in build.passages())]
@@ -200,11 +200,10 @@ def test_nothing_personal_is_in_the_evidence(tmp_path, build):
 
 
 def test_proofs_outlive_the_private_values(tmp_path, build):
-    """With private.db destroyed every record still proves; what was asked can no longer be opened."""
+    """With private.key destroyed every record still proves; what was asked can no longer be opened."""
     with build.open_log(tmp_path) as log:
         build.ask(log)
-    for path in tmp_path.glob("private.db*"):
-        path.unlink()
+    (tmp_path / "private.key").unlink()
     with build.open_log(tmp_path, accept_lost_values=True) as log:
         log.verify()
         receipt = log.receipt(0, [(p.chunk, p.text) for p in build.passages()])
@@ -213,25 +212,71 @@ def test_proofs_outlive_the_private_values(tmp_path, build):
         assert verification.withheld == ("answer", "query", "subject")
 
 
-@pytest.mark.parametrize("loss", [Path.unlink, lambda path: path.write_bytes(b"")], ids=["gone", "emptied"])
+KEY_OF_ANOTHER = "carag-private-key/v1\nindex {0}\nwrap {0}\n".format("A" * 43 + "=")
+LOSSES = {
+    "gone": Path.unlink,
+    "emptied": lambda key: key.write_bytes(b""),
+    "another's": lambda key: key.write_text(KEY_OF_ANOTHER),
+}
+
+
+@pytest.mark.parametrize("loss", LOSSES)
 def test_lost_values_are_never_made_anew_without_a_word(tmp_path, build, loss):
-    """A log with records does not open without them, unless the loss is accepted: then it is on record, once."""
+    """A log with records does not open without its key, unless the loss is accepted: then it is on record, once."""
     with build.open_log(tmp_path) as log:
         build.ask(log)
         size = log.size
-    loss(tmp_path / "private.db")
-    with pytest.raises(CorruptFile, match="restore it with private"):
-        build.open_log(tmp_path)
+    key = tmp_path / "private.key"
+    kept = key.read_bytes()
+    LOSSES[loss](key)
+    lost = key.read_bytes() if key.exists() else None
+    for _ in range(2):
+        with pytest.raises(
+            CorruptFile, match=r"restore both from one backup.*carag audit accept --lost-values"
+        ):
+            build.open_log(tmp_path)
+    assert lost == (key.read_bytes() if key.exists() else None)
+    key.write_bytes(kept)
+    key.chmod(0o600)
+    with build.open_log(tmp_path, accept_lost_values=True) as log:  # nothing is lost: nothing is dropped
+        assert (log.size, len(log.private.openings(0))) == (size, 3)
+    LOSSES[loss](key)
     for _ in range(2):
         with build.open_log(tmp_path, accept_lost_values=True) as log:
             assert (size + 1, Recovery("VALUES_LOST")) == (log.size, log.record(size).event)
+            assert log.private.openings(0) == {}
+    assert key.read_bytes() not in (kept, lost)
+    with build.open_log(tmp_path) as log:
+        assert log.private.openings(build.ask(log).seq).keys() == build.SECRETS.keys()
+
+
+@pytest.mark.parametrize("step", ["DELETE FROM value", "INSERT INTO state", "INSERT INTO rec", "COMMIT"])
+def test_a_loss_is_accepted_and_recorded_in_one_transaction(tmp_path, build, step, monkeypatch):
+    """Wherever it is cut short, the log stays shut until the loss is accepted again, and the record comes once."""
+    with build.open_log(tmp_path) as log:
+        build.ask(log)
+    (tmp_path / "private.key").unlink()
+    begin = AuditLog._begin_anew
+
+    def cut_short(log):
+        log._backend.link._db = FailingConnection(log._backend.link._db, step)
+        begin(log)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(AuditLog, "_begin_anew", cut_short)
+        with pytest.raises(AuditUnavailable):
+            build.open_log(tmp_path, accept_lost_values=True)
+    with pytest.raises(CorruptFile, match="restore both"):
+        build.open_log(tmp_path)
+    with build.open_log(tmp_path, accept_lost_values=True) as log:
+        assert [log.record(seq).kind for seq in range(log.size)] == [RecordKind.QUERY, RecordKind.RECOVERY]
 
 
 def test_files_are_the_owners_alone(tmp_path, build):
     """Key, evidence and private values cannot be read by others, in whatever directory they lie."""
     with build.open_log(tmp_path) as log:
         build.ask(log)
-        names = ["audit.key", "audit.db", "audit.db-wal", "private.db", "private.db-wal"]
+        names = ["audit.key", "audit.db", "audit.db-wal", "private.key"]
         assert {stat.S_IMODE((tmp_path / name).stat().st_mode) for name in names} == {0o600}
 
 
@@ -328,70 +373,74 @@ def test_a_closed_log_refuses(tmp_path, build):
 # -- failures while writing
 
 
-STATEMENTS = ["BEGIN", "INSERT INTO rec", "INSERT INTO node", "DELETE FROM cp", "INSERT INTO cp"]
+WRITTEN = ["shelf", "holder", "value", "rec", "node"]
 
 
-@pytest.mark.parametrize("statement", STATEMENTS)
+@pytest.mark.parametrize("statement", ["BEGIN", *(f"INSERT INTO {table}" for table in WRITTEN), "UPDATE cp"])
 def test_a_failed_statement_leaves_the_log_as_it_was(tmp_path, build, statement):
-    """A failure before COMMIT is refused and rolled back; the next append is fine."""
+    """A failure before COMMIT rolls back record and values, and the keys made for them; the next append is fine."""
     with build.open_log(tmp_path) as log:
-        build.grow(log, 3)
-        before = log.checkpoint()
-        log._backend._db = FailingConnection(log._backend._db, statement)
+        link, before = log._backend.link, log.checkpoint()
+        rows = {table: link.execute(f"SELECT * FROM {table}").fetchall() for table in WRITTEN}  # noqa: S608
+        link._db = FailingConnection(link._db, statement)
         with pytest.raises(AuditUnavailable):
             build.ask(log)
-        assert (log.size, log.checkpoint()) == (3, before)
-        assert build.ask(log).seq == 3
-        assert log.verify().size == 4
-
-
-@pytest.mark.parametrize("statement", ["BEGIN", "DELETE", "INSERT"])
-def test_a_failed_private_write_comes_before_the_record(tmp_path, build, statement):
-    """If salts and values cannot be kept, no record is written either."""
-    with build.open_log(tmp_path) as log:
-        log._private._db = FailingConnection(log._private._db, statement)
-        with pytest.raises(AuditUnavailable):
-            build.ask(log)
-        assert log._backend.size() == log.size == 0
+        assert (log.size, log.checkpoint()) == (0, before)
+        assert rows == {table: link.execute(f"SELECT * FROM {table}").fetchall() for table in WRITTEN}  # noqa: S608
+        assert (log._private._holders, log._private._shelves) == ({}, {})
         assert build.ask(log).seq == 0
+        assert log.verify().size == 1
+    with build.open_log(tmp_path) as log:
+        assert {name: each.value for name, each in log.private.openings(0).items()} == build.SECRETS
+
+
+@pytest.mark.parametrize("known", [False, True], ids=["first", "later"])
+def test_an_error_between_values_and_record_leaves_neither(tmp_path, build, monkeypatch, known):
+    """Both are one transaction, of which nothing else can be seen and no key is remembered."""
+    with build.open_log(tmp_path) as log:
+        if known:
+            build.ask(log)
+        size, link = log.size, log._backend.link
+        with monkeypatch.context() as patch:
+            patch.setattr(log._backend, "append", lambda _: 1 / 0)
+            with pytest.raises(AuditUnavailable):
+                log.append(
+                    build.access(), secrets={**build.SECRETS, "subject": "bo"}, passages=build.passages()
+                )
+        assert (log.size, log.private.openings(size), log.private.of_subject("bo")) == (size, {}, [])
+        assert link.read("SELECT count(*) FROM holder").fetchone() == (int(known),)
+        log.append(build.access(), secrets={**build.SECRETS, "subject": "bo"}, passages=build.passages())
+    with build.open_log(tmp_path) as log:
+        assert log.private.openings(size)["subject"].value == "bo"
 
 
 @pytest.mark.parametrize("after", [False, True], ids=["not committed", "committed after all"])
-@pytest.mark.parametrize("store", ["_backend", "_private"])
-def test_a_failed_commit_poisons_the_log(tmp_path, build, store, after):
-    """After an I/O error at COMMIT nothing is written until the files have been read again."""
+def test_a_failed_commit_poisons_the_log(tmp_path, build, after):
+    """After an I/O error at COMMIT nothing is written until the file has been read again."""
     with build.open_log(tmp_path) as log:
         build.grow(log, 3)
-        target = getattr(log, store)
-        target._db = FailingConnection(target._db, "COMMIT", after=after)
+        link = log._backend.link
+        link._db = FailingConnection(link._db, "COMMIT", after=after)
         for _ in range(3):
             with pytest.raises(AuditUnavailable):
                 build.ask(log)
         assert log.size == 3
-        openings = log._private.openings(3)
     with build.open_log(tmp_path) as log:
-        committed = after and store == "_backend"
-        assert log.size == 3 + bool(committed or openings)
-        assert log.record(2).kind is RecordKind.QUERY
-        if committed:  # never acknowledged, yet whole: its values still open its commitments
-            assert all(o.opens(name, log.record(3).commitments[name]) for name, o in openings.items())
+        assert log.size == 3 + after
+        openings = log.private.openings(3)  # never acknowledged, yet whole: its values open its commitments
+        assert len(openings) == 3 * after
+        assert all(o.opens(name, log.record(3).commitments[name]) for name, o in openings.items())
         build.ask(log)
         log.verify()
 
 
 def test_a_commit_waits_for_the_disk(tmp_path, build):
-    """The evidence syncs at every COMMIT (NORMAL would not), the values beside it; both overwrite what they delete."""
+    """The file syncs at every COMMIT (NORMAL would not), and what is deleted is overwritten."""
     with build.open_log(tmp_path) as log:
-        synced = []
-        sync = log._private.sync
-        log._private.sync = lambda: (synced.append(log._private._unsynced), sync())
-        build.grow(log, 2)
-        assert synced == [True, True]
-        assert log._private._unsynced is False
-        for db, level in ((log._backend._db, 2), (log._private._db, 1)):
-            wanted = {"synchronous": level, "journal_mode": "wal", "secure_delete": 1, "fullfsync": 1}
-            assert {name: db.execute(f"PRAGMA {name}").fetchone()[0] for name in wanted} == wanted
-        assert log._backend._reader.execute("PRAGMA query_only").fetchone() == (1,)
+        link = log._backend.link
+        wanted = {"synchronous": 2, "journal_mode": "wal", "secure_delete": 1, "fullfsync": 1}
+        assert {name: link.execute(f"PRAGMA {name}").fetchone()[0] for name in wanted} == wanted
+        assert link.read("PRAGMA query_only").fetchone() == (1,)
 
 
 def test_a_library_that_threads_cannot_share_is_refused(tmp_path, build, monkeypatch):
@@ -405,42 +454,29 @@ def test_a_full_disk_is_refused_and_nothing_is_lost(tmp_path, build):
     """When the database can grow no more, appends fail one by one and all that was acknowledged stays."""
     with build.open_log(tmp_path) as log:
         build.grow(log, 3)
-        pages = log._backend._db.execute("PRAGMA page_count").fetchone()[0]
-        log._backend._db.execute(f"PRAGMA max_page_count={pages + 4}")
+        link = log._backend.link
+        (pages,) = link.execute("PRAGMA page_count").fetchone()
+        link.execute(f"PRAGMA max_page_count={pages + 32}")
         with pytest.raises(AuditUnavailable, match="full"):
             build.grow(log, 50)
         size = log.size
         assert 3 < size < 50
         assert log.verify().size == size
-        log._backend._db.execute("PRAGMA max_page_count=100000")
+        link.execute("PRAGMA max_page_count=100000")
         build.ask(log)
     with build.open_log(tmp_path) as log:
         assert log.verify().size == size + 1
 
 
-def test_unfinished_values_are_removed_and_recorded(tmp_path, build):
-    """Values whose record never came are forgotten at the next opening, which says that it happened."""
-    with build.open_log(tmp_path) as log:
-        build.ask(log)
-        log._backend._db = FailingConnection(log._backend._db, "INSERT")
-        with pytest.raises(AuditUnavailable):
-            build.ask(log)
-    with build.open_log(tmp_path) as log:
-        assert log.record(1).event == Recovery("UNFINISHED_APPEND")
-        assert (log.size, log._private.openings(1)) == (2, {})
-    with build.open_log(tmp_path) as log:
-        assert log.size == 2
-
-
 def test_a_closed_connection_is_refused(tmp_path, build):
     """A connection lost under the log is an unavailable log."""
     with build.open_log(tmp_path) as log:
-        log._backend._db.close()
+        log._backend.link._db.close()
         with pytest.raises(AuditUnavailable):
             build.ask(log)
 
 
-@pytest.mark.parametrize("name", ["audit.db", "audit.db-wal", "private.db", "private.db-wal"])
+@pytest.mark.parametrize("name", ["audit.db", "audit.db-wal"])
 @pytest.mark.parametrize("instead", ["nothing", "a directory", "a copy"])
 def test_a_replaced_file_is_refused(tmp_path, build, name, instead):
     """If a file's name leads elsewhere, the record would be written where no reader finds it."""
@@ -469,7 +505,7 @@ def test_records_written_past_the_log_are_noticed(tmp_path, build):
             build.ask(log)
 
 
-@pytest.mark.parametrize("name", ["audit.db", "private.db", "audit.key", "audit.lock"])
+@pytest.mark.parametrize("name", ["audit.db", "private.db", "private.key", "audit.key", "audit.lock"])
 def test_an_unusable_path_is_an_unavailable_log(tmp_path, name):
     """A directory where a file should be, and a file where the directory should be, are refused."""
     (tmp_path / "log" / name).mkdir(parents=True)

@@ -183,7 +183,7 @@ def test_a_role_that_turned_waiting_off_waits(shared):
     """``synchronous_commit`` is set for the connection that writes, whatever the role's default is."""
     shared.alter(f"ALTER ROLE {ROLE} SET synchronous_commit TO off")
     try:
-        with shared.open() as log, log._backend._link.turn() as db:
+        with shared.open() as log, log._backend.link.turn() as db:
             assert db.execute("SHOW synchronous_commit").fetchone() == ("on",)
     finally:
         shared.alter(f"ALTER ROLE {ROLE} RESET synchronous_commit")

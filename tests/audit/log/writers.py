@@ -77,7 +77,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if options.broken == "syncs":
             link.execute("PRAGMA synchronous=NORMAL")
         if options.broken == "values":
-            log._private.put = lambda rows: None  # type: ignore[method-assign]  # noqa: ARG005
+            log._private.put = lambda rows: None  # type: ignore[method-assign]
 
         def work() -> None:
             with contextlib.suppress(AuditUnavailable):

@@ -29,6 +29,7 @@ from carag.audit import (
 from carag.audit.records.custody import read_targets
 from carag.audit.tlog.merkle import leaf_hash, verify_consistency, verify_inclusion
 from carag.errors import AuditUnavailable, CaragError, CorruptFile, InvalidArgument, Refused
+from tests.audit.log.earlier import laid_out_as_earlier
 from tests.warm import Child
 
 PEOPLE = {"actor": "Dora Privacy", "approver": "Carl Compliance"}
@@ -46,15 +47,12 @@ def bytes_of(directory):
 
 
 def exports(directory):
-    """Write out both databases as SQL and as copies, the ways somebody would export them."""
-    found = {}
-    for name in ("audit.db", "private.db"):
-        with contextlib.closing(sqlite3.connect(directory / name)) as db:
-            found[f"{name} dump"] = "\n".join(db.iterdump()).encode()
-            with contextlib.closing(sqlite3.connect(":memory:")) as copy:
-                db.backup(copy)
-                found[f"{name} copy"] = copy.serialize()
-    return found
+    """Write out the database as SQL and as a copy, the ways somebody would export it."""
+    with contextlib.closing(sqlite3.connect(directory / "audit.db")) as db:
+        dump = "\n".join(db.iterdump()).encode()
+        with contextlib.closing(sqlite3.connect(":memory:")) as copy:
+            db.backup(copy)
+            return {"dump": dump, "copy": copy.serialize()}
 
 
 def traces(openings):
@@ -114,7 +112,7 @@ def test_the_search_of_these_tests_would_find_it(tmp_path, build):
     with build.open_log(tmp_path) as log:
         ask(log, build, ANA)
         (salt,) = {log.private.openings(0)["query"].salt}
-    with contextlib.closing(sqlite3.connect(tmp_path / "private.db", isolation_level=None)) as db:
+    with contextlib.closing(sqlite3.connect(tmp_path / "audit.db", isolation_level=None)) as db:
         db.execute("INSERT INTO erased VALUES (?, ?, 1)", (9, "What about 0?"))
         db.execute("INSERT INTO shelf VALUES (9, ?)", (salt,))
     for files in (bytes_of(tmp_path), exports(tmp_path)):
@@ -330,12 +328,13 @@ def test_an_erasure_whose_record_was_refused_changes_nothing(tmp_path, build, mo
 
 
 def test_a_copy_of_both_files_from_before_is_erased_again_or_refused(tmp_path, build):
-    """Restoring file and key brings the values back for as long as it takes to open the log."""
+    """Restored below a log of an earlier version, the values are back for as long as it takes to open the log."""
     live, before = tmp_path / "live", tmp_path / "before"
     with build.open_log(live) as log:
         for who in (ANA, BO, ANA):
             ask(log, build, who)
     shutil.copytree(live, before)
+    laid_out_as_earlier(before)
     with build.open_log(live) as log:
         erase(log, records=[1], **BY_LAW)
     restore(before, live)
@@ -346,16 +345,15 @@ def test_a_copy_of_both_files_from_before_is_erased_again_or_refused(tmp_path, b
     restore(before, live)
     with pytest.raises(CorruptFile, match="older than record 4"):
         build.open_log(live)
-    (live / "private.db").unlink()
+    (live / "private.key").unlink()
     with build.open_log(live, accept_lost_values=True) as log:
         assert log.verify().size == 6
 
 
 def restore(source, target):
+    laid_out_as_earlier(target)
     for name in ("private.db", "private.key"):
         shutil.copy(source / name, target / name)
-    for path in target.glob("private.db-*"):
-        path.unlink()
 
 
 def test_records_without_a_class_keep_their_bytes(build):
@@ -373,7 +371,7 @@ def test_records_without_a_class_keep_their_bytes(build):
 
 
 def test_a_power_cut_that_takes_the_list_of_targets_does_not_take_the_erasure(tmp_path, build, monkeypatch):
-    """The values of the newest records may not have reached the disk; what was to be erased had."""
+    """An earlier version may have lost the values of its newest records; what was to be erased is noted beside them."""
     with build.open_log(tmp_path) as log:
         for who in (ANA, BO, ANA):
             ask(log, build, who)
@@ -381,7 +379,9 @@ def test_a_power_cut_that_takes_the_list_of_targets_does_not_take_the_erasure(tm
             patch.setattr(log.private, "erase", lambda *_: (_ for _ in ()).throw(Crash))
             with pytest.raises(Crash):
                 erase(log, subject=ANA, **BY_LAW)
-    build.edit(tmp_path / "private.db", "DELETE FROM value WHERE seq = 3")
+        planned = log.private.of_subject(ANA)
+    noted = [("INSERT INTO planned VALUES (?, ?)", target) for target in planned]
+    build.edit(laid_out_as_earlier(tmp_path), "DELETE FROM value WHERE seq = 3", *noted)
     with build.open_log(tmp_path) as log:
         assert [len(log.private.openings(n)) for n in range(3)] == [0, 3, 0]
         assert log.private.planned() == []

@@ -45,7 +45,7 @@ def test_a_hold_goes_before_an_erasure(tmp_path, build, scope, reopened):
         if reopened:  # as after the private half was put back to before the hold
             log.close()
             edit = "UPDATE state SET settled = 0"
-            build.edit(tmp_path / "private.db", "DELETE FROM hold", edit)
+            build.edit(tmp_path / "audit.db", "DELETE FROM hold", edit)
             log = stack.enter_context(build.open_log(tmp_path))
         for request in ({"subject": ANA}, {"records": [0]}, {"records": [0], "fields": ["query"]}):
             for basis in Basis:
@@ -73,11 +73,10 @@ def test_a_hold_on_a_person_covers_what_is_yet_to_come(tmp_path, build):
 
 
 def test_a_hold_whose_person_is_lost_holds_everything(tmp_path, build):
-    """With private.db destroyed its subject is unknown: everything is held until it is released."""
+    """With private.key destroyed its subject is unknown: everything is held until it is released."""
     with build.open_log(tmp_path) as log:
         placed = place_hold(log, "MATTER-1", actor="counsel", subject=ANA).seq
-    for path in tmp_path.glob("private.db*"):
-        path.unlink()
+    (tmp_path / "private.key").unlink()
     with build.open_log(tmp_path, accept_lost_values=True) as log:
         ask(log, build, BO)
         with pytest.raises(Refused):

@@ -12,8 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from carag.audit import Opening
-from carag.audit.private.store import PrivateStore, Target
-from carag.errors import AuditUnavailable, CaragError, CorruptFile
+from carag.audit._sqlite import SqliteLink
+from carag.audit.private.store import VALUE_TABLES, PrivateStore, Target
+from carag.errors import AuditUnavailable, CorruptFile
 from tests.sizes import examples
 
 SALT = bytes(range(32))
@@ -25,9 +26,21 @@ def opening(value, salt=SALT):
 
 @contextlib.contextmanager
 def private(directory):
-    store = PrivateStore(directory / "private.db")
-    with contextlib.closing(store):
-        yield store
+    with contextlib.closing(opened(directory)) as link:
+        yield kept(link)
+
+
+def opened(directory):
+    return SqliteLink(directory / "audit.db", VALUE_TABLES, create=True)
+
+
+def kept(link):
+    """Open the values, founded on first use as by a log without records."""
+    is_new = link.execute("SELECT NOT EXISTS (SELECT 1 FROM state)").fetchone() == (1,)
+    store = PrivateStore(link, anew=is_new)
+    if is_new:
+        store.begin_anew()
+    return store
 
 
 def bytes_of(directory):
@@ -49,7 +62,6 @@ def test_a_batch_comes_back_as_it_was_put(tmp_path):
         6: {"subject": opening("ana"), "answer": opening("… because \U0001f600")},
     }
     with private(tmp_path) as store:
-        store.put({})
         store.put(rows)
     with private(tmp_path) as store:
         assert {seq: store.openings(seq) for seq in rows} == rows
@@ -61,16 +73,6 @@ def test_a_batch_comes_back_as_it_was_put(tmp_path):
             Target(6, "subject"),
         ]
         assert (store.of_subject("Ana"), store.openings(7)) == ([], {})
-
-
-def test_a_batch_replaces_what_an_attempt_left_behind(tmp_path):
-    """Anything at the lowest number of a batch or beyond belongs to records that were never written."""
-    with private(tmp_path) as store:
-        store.put({n: {"query": opening(f"q{n}")} for n in range(6)})
-        store.put({3: {"query": opening("again")}, 4: {}})
-        assert [len(store.openings(n)) for n in range(6)] == [1, 1, 1, 1, 0, 0]
-        assert store.openings(3)["query"].value == "again"
-        assert (store.holds_from(4), store.holds_from(3)) == (False, True)
 
 
 class Failing:
@@ -94,12 +96,12 @@ class Failing:
             raise sqlite3.OperationalError("disk I/O error")
 
 
-@pytest.mark.parametrize("statement", ["DELETE FROM value", "INSERT INTO holder", "INSERT INTO value"])
+@pytest.mark.parametrize("statement", ["INSERT INTO holder", "INSERT INTO value"])
 def test_a_batch_is_kept_whole_or_not_at_all(tmp_path, statement):
     """After a failed statement the old values are there, and the keys of the failed attempt are gone."""
     with private(tmp_path) as store:
         store.put({0: {"subject": opening("ana")}})
-        store._db = Failing(store._db, statement)
+        store._link._db = Failing(store._link._db, statement)
         with pytest.raises(AuditUnavailable):
             store.put({1: {"subject": opening("bo")}, 2: {"subject": opening("ana")}})
         assert [len(store.openings(n)) for n in range(3)] == [1, 0, 0]
@@ -116,7 +118,7 @@ def test_nothing_is_in_clear_in_any_file(tmp_path):
         assert not any(secret in data for secret in (b"ana@bank.example", b"about the deal", SALT))
         modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in tmp_path.iterdir()}
         assert set(modes.values()) == {0o600}
-        assert {"private.db", "private.db-wal", "private.key"} <= set(modes)
+        assert {"audit.db", "audit.db-wal", "private.key"} <= set(modes)
 
 
 @pytest.mark.parametrize(
@@ -134,7 +136,7 @@ def test_a_sealed_value_opens_in_its_own_place_only(tmp_path, statement):
     """A box moved to another record, field or holder does not open as if it belonged there."""
     with private(tmp_path) as store:
         store.put({0: {"query": opening("zero")}, 1: {"query": opening("one")}})
-    with sqlite3.connect(tmp_path / "private.db") as db:
+    with sqlite3.connect(tmp_path / "audit.db") as db:
         db.execute(statement)
     db.close()
     with private(tmp_path) as store, pytest.raises(CorruptFile, match="altered"):
@@ -161,8 +163,8 @@ def test_a_key_file_that_is_not_in_order_is_refused(tmp_path, spoil):
     key = tmp_path / "private.key"
     saved = key.read_bytes()
     spoil(key)
-    with pytest.raises((CorruptFile, AuditUnavailable)):
-        PrivateStore(tmp_path / "private.db")
+    with contextlib.closing(opened(tmp_path)) as link, pytest.raises((CorruptFile, AuditUnavailable)):
+        kept(link)
     key.write_bytes(saved)
     key.chmod(0o600)
     with private(tmp_path) as store:
@@ -176,8 +178,11 @@ def test_another_logs_key_is_refused(tmp_path):
         with private(tmp_path / name) as store:
             store.put({0: {"query": opening(name)}})
     shutil.copy(tmp_path / "two" / "private.key", tmp_path / "one" / "private.key")
-    with pytest.raises(CorruptFile, match="another log's"):
-        PrivateStore(tmp_path / "one" / "private.db")
+    with (
+        contextlib.closing(opened(tmp_path / "one")) as link,
+        pytest.raises(CorruptFile, match="another log's"),
+    ):
+        kept(link)
 
 
 # -- erasing
@@ -209,12 +214,6 @@ def test_a_record_whose_subject_is_erased_is_no_longer_tied_to_it(tmp_path):
         assert len({holder for _, holder in holders}) == 2
 
 
-def open_a_copy(copied, live):
-    """Put an old private.db under the live key file, as a restored backup would be."""
-    shutil.copy(live / "private.key", copied / "private.key")
-    return PrivateStore(copied / "private.db")
-
-
 def test_a_copy_from_before_an_erasure_opens_no_more(tmp_path):
     """Crypto-shredding: no key that is left anywhere unwraps what a copy of the file still has."""
     (tmp_path / "live").mkdir()
@@ -224,9 +223,10 @@ def test_a_copy_from_before_an_erasure_opens_no_more(tmp_path):
     with private(tmp_path / "live") as store:
         store.erase([Target(1, "query")], 3)
         live_keys = all_live_keys(store)
-    with pytest.raises(CorruptFile, match="before an erasure"):
-        open_a_copy(before, tmp_path / "live")
-    assert opened_with(before / "private.db", live_keys) == {(0, "query"), (0, "subject")} | {
+    shutil.copy(tmp_path / "live" / "private.key", before / "private.key")  # as a restored backup would be
+    with contextlib.closing(opened(before)) as link, pytest.raises(CorruptFile, match="before an erasure"):
+        kept(link)
+    assert opened_with(before / "audit.db", live_keys) == {(0, "query"), (0, "subject")} | {
         (2, "query"),
         (2, "subject"),
     }
@@ -268,7 +268,7 @@ def test_the_attacker_of_these_tests_can_open_a_copy(tmp_path):
     with private(tmp_path) as store:
         store.put({0: {"query": opening("zero")}})
         keys = [store._wrapping]
-    assert opened_with(tmp_path / "private.db", keys) == {(0, "query")}
+    assert opened_with(tmp_path / "audit.db", keys) == {(0, "query")}
 
 
 @pytest.mark.parametrize("step", ["UPDATE shelf", "UPDATE state SET wrapping", "COMMIT"])
@@ -277,7 +277,7 @@ def test_a_failed_erasure_can_be_done_again(tmp_path, step):
     with private(tmp_path) as store:
         store.put({n: {"query": opening(f"q{n}")} for n in range(3)})
         for _ in range(2):
-            store._db = Failing(store._db, step)
+            store._link._db = Failing(store._link._db, step)
             with pytest.raises(AuditUnavailable):
                 store.erase([Target(1, "query")], 3)
     with private(tmp_path) as store:
@@ -308,14 +308,14 @@ def test_a_reader_in_the_way_is_told_of(tmp_path):
     """Another program's open read keeps the write-ahead log, so the erasure is not reported as done."""
     with private(tmp_path) as store:
         store.put({0: {"query": opening("zero")}})
-        with contextlib.closing(sqlite3.connect(tmp_path / "private.db", isolation_level=None)) as reader:
+        with contextlib.closing(sqlite3.connect(tmp_path / "audit.db", isolation_level=None)) as reader:
             reader.execute("BEGIN")
             reader.execute("SELECT * FROM value").fetchall()
-            store._db.execute("PRAGMA busy_timeout=50")
+            store._link.execute("PRAGMA busy_timeout=50")
             with pytest.raises(AuditUnavailable, match="another program"):
                 store.erase([Target(0, "query")], 1)
         store.erase([Target(0, "query")], 1)
-        assert (tmp_path / "private.db-wal").stat().st_size == 0
+        assert (tmp_path / "audit.db-wal").stat().st_size == 0
 
 
 SUBJECTS = st.sampled_from(["ana", "bo", None])
@@ -341,13 +341,22 @@ def test_whatever_is_erased_the_rest_opens(tmp_path_factory, people, erased):
     gone = set()
     with private(directory) as store:
         for number, targets in enumerate(erased, len(rows)):
-            kept = [Target(*t) for t in targets if t[0] in rows and t[1] in rows[t[0]] and t not in gone]
-            store.erase(kept, number)
-            gone |= set(kept)
+            there = [Target(*t) for t in targets if t[0] in rows and t[1] in rows[t[0]] and t not in gone]
+            store.erase(there, number)
+            gone |= set(there)
             for seq, fields in rows.items():
                 left = {name: value for name, value in fields.items() if (seq, name) not in gone}
                 assert store.openings(seq) == left
-            assert not opened_with(before / "private.db", all_live_keys(store)) & gone
+            for who in set(people) - {None}:
+                theirs = {
+                    seq
+                    for seq, fields in rows.items()
+                    if "subject" in fields and fields["subject"].value == who
+                }
+                assert {seq for seq, _ in store.of_subject(who)} == theirs - {
+                    n for n, name in gone if name == "subject"
+                }
+            assert not opened_with(before / "audit.db", all_live_keys(store)) & gone
 
 
 def test_a_checkpoint_that_was_cut_off_is_mended_from_the_log(tmp_path):
@@ -356,26 +365,8 @@ def test_a_checkpoint_that_was_cut_off_is_mended_from_the_log(tmp_path):
     with private(tmp_path / "live") as store:
         store.put({0: {"query": opening("zero")}})
         crashed = copy(tmp_path / "live", tmp_path / "crashed")
-    file = crashed / "private.db"
+    file = crashed / "audit.db"
     data = file.read_bytes()
     file.write_bytes(data[:100] + b"\xff" * (len(data) - 100))
     with private(crashed) as store:
         assert store.openings(0)["query"].value == "zero"
-
-
-# -- files of others
-
-
-def test_a_file_that_is_no_private_half_is_refused(tmp_path):
-    """Neither other tables nor other bytes are overwritten."""
-    path = tmp_path / "private.db"
-    with sqlite3.connect(path) as db:
-        db.execute("CREATE TABLE mine (x)")
-    db.close()
-    with pytest.raises(CorruptFile):
-        PrivateStore(path)
-    path.write_bytes(b"not a database, but long enough to be one" * 200)
-    before = path.read_bytes()
-    with pytest.raises(CaragError):
-        PrivateStore(path)
-    assert path.read_bytes() == before
