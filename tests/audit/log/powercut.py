@@ -74,7 +74,6 @@ def record(
     """Found a log, have it written to by a process of its own, and keep the history."""
     home = directory / "log"
     AuditLog.open(home).close()
-    before = {path.name: path.read_bytes() for path in home.iterdir()}
     options = [
         "--clients",
         str(clients),
@@ -86,13 +85,15 @@ def record(
         str(home / "acks"),
     ]
     options += ["--break", broken] if broken else []
-    subprocess.run(
-        [sys.executable, "-m", "tests.audit.log.writers", str(home), *options],
-        check=True,
-        cwd=ROOT,
-        env=environment(home, trace=directory / "trace"),
+    return traced(
+        home, directory / "trace", sys.executable, "-m", "tests.audit.log.writers", str(home), *options
     )
-    trace = directory / "trace"
+
+
+def traced(home: Path, trace: Path, *command: str) -> History:
+    """Run a command that changes the files of a directory, and keep the history."""
+    before = {path.name: path.read_bytes() for path in home.iterdir()}
+    subprocess.run(command, check=True, cwd=ROOT, env=environment(home, trace=trace))
     events = [
         Event(op, Path(path).name if path != str(home) else "", offset, data)
         for op, path, offset, data in _entries(trace.read_bytes())

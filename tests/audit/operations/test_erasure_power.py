@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import subprocess
 import sys
 from pathlib import Path
 
@@ -12,7 +11,6 @@ import pytest
 from carag.audit import AuditLog, RecordKind
 from carag.audit.records.custody import read_targets
 from tests.audit.log import powercut
-from tests.audit.log.disk import environment
 
 ROOT = Path(__file__).parents[3]
 CHILD = """
@@ -48,19 +46,8 @@ def history(tmp_path_factory):
     directory = tmp_path_factory.mktemp("erasing")
     home = directory / "log"
     AuditLog.open(home).close()
-    before = {path.name: path.read_bytes() for path in home.iterdir()}
-    subprocess.run(
-        [sys.executable, "-c", CHILD, str(home), str(home / "acks")],
-        check=True,
-        cwd=ROOT,
-        env=environment(home, trace=directory / "trace"),
-    )
-    events = [
-        powercut.Event(op, Path(path).name if path != str(home) else "", offset, data)
-        for op, path, offset, data in powercut._entries((directory / "trace").read_bytes())
-        if not path.endswith("-shm")
-    ]
-    return powercut.History(before, events)
+    command = [sys.executable, "-c", CHILD, str(home), str(home / "acks")]
+    return powercut.traced(home, directory / "trace", *command)
 
 
 @pytest.mark.parametrize("cuts", [60, pytest.param(600, marks=pytest.mark.full)])
