@@ -187,8 +187,13 @@ class SqliteLink:
         """Translate SQLite's errors in the block."""
         try:
             yield
-        except (sqlite3.Error, OSError) as error:
-            if getattr(error, "sqlite_errorcode", 0) & 0xFF in _DAMAGED or self.path.is_dir():
+        except (
+            sqlite3.Error,
+            OSError,
+            UnicodeDecodeError,
+        ) as error:  # the last if a message quotes damaged bytes
+            code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+            if code in _DAMAGED or isinstance(error, UnicodeDecodeError) or self.path.is_dir():
                 raise CorruptFile(f"{self.path} is damaged: {error}; restore it from a backup") from error
             raise AuditUnavailable(f"{self.path} cannot be read: {error}") from error
 

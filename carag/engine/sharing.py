@@ -86,28 +86,21 @@ def check_new(directory: Path, place: Address) -> None:
 _KEYS: Final = ("audit.key", "private.key", "vkey")
 _ANCHORS: Final = "anchors"
 _TABLES: Final = {
-    "corpus.db": (
-        "",
-        (
-            "meta",
-            "filings",
-            "filing_ciks",
-            "entity_sets",
-            "chunks",
-            "changes",
-            "labels",
-            "vectors",
-            "embedded",
-        ),
+    "": (
+        "meta",
+        "filings",
+        "filing_ciks",
+        "entity_sets",
+        "chunks",
+        "changes",
+        "labels",
+        "vectors",
+        "embedded",
     ),
-    "audit.db": (f"_{LOG}", ("record", "node", "checkpoint", "begun")),
-    EARLIER: (
-        f"_{VALUES}",
-        ("shelf", "holder", "value", "erased", "planned", "hold", "state"),
-    ),
+    f"_{LOG}": ("record", "node", "checkpoint", "begun"),
+    f"_{VALUES}": ("shelf", "holder", "value", "erased", "planned", "hold", "state"),
 }
-"""By the file: the ending of the schema's name, and its tables, each after those that it refers to. Values are in
-``audit.db`` unless a version up to 0.3 marked the store as moved."""
+"""By the ending of the schema's name, its tables, each after those that it refers to."""
 _IN_FILE: Final = {
     "record": "(SELECT seq, body FROM rec)",
     "checkpoint": "(SELECT size, note FROM cp)",
@@ -213,9 +206,8 @@ def _transfer(db: Any, place: Address, source: Path) -> None:
             check_alone(db, f"{place.schema}_{LOG}", "moving a store")
             _check_empty(db, place)
             remember(source, place, MOVED_TO)
-            for name, (part, tables) in _TABLES.items():
-                path = source / ("audit.db" if name == EARLIER and not (source / EARLIER).exists() else name)
-                with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as file:
+            for part, tables in _TABLES.items():
+                with closing(_file(source, part)) as file:
                     for table in tables:
                         _copy(file, db, f"{place.schema}{part}.{table}", table)
             is_whole = True
@@ -226,12 +218,20 @@ def _transfer(db: Any, place: Address, source: Path) -> None:
 
 
 def _check_empty(db: Any, place: Address) -> None:
-    for part, tables in _TABLES.values():
+    for part, tables in _TABLES.items():
         for table in tables:
             if _count(db, f"{place.schema}{part}", table) > _EMPTY.get(table, 0):
                 raise InvalidArgument(
                     f"{place} has a store already, with rows in {table}; name a new schema: ?schema=NAME"
                 )
+
+
+def _file(source: Path, part: str) -> sqlite3.Connection:
+    """Open the file with the tables of a part; values may still be where versions up to 0.3 kept them."""
+    for name in {"": ("corpus.db",), f"_{VALUES}": (EARLIER, "audit.db")}.get(part, ("audit.db",)):
+        if (source / name).is_file():
+            break
+    return sqlite3.connect(f"{(source / name).absolute().as_uri()}?mode=ro", uri=True)
 
 
 def _copy(file: sqlite3.Connection, db: Any, target: str, table: str) -> None:

@@ -33,7 +33,7 @@ def loosen(store: Path) -> None:
 
 LOSSES = {
     "--labels": (loosen, "LABELS_ACCEPTED"),
-    "--lost-values": (lambda store: (store / "private.db").unlink(), "VALUES_LOST"),
+    "--lost-values": (lambda store: (store / "private.key").unlink(), "VALUES_LOST"),
 }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -82,13 +83,15 @@ def test_an_erased_conversation_is_found_no_more(store: Path, capsys: pytest.Cap
 
 
 def test_without_the_values_the_message_says_so(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A copy for auditors holds none, and an empty list would be a false answer."""
+    """A copy for auditors cannot open any, and an empty list would be a false answer."""
     (store / "private.key").unlink()
     with pytest.raises(CorruptFile, match=r"private\.key is missing"):
         PrivateReader(store)
-    (store / "private.db").unlink()
+    with sqlite3.connect(store / "audit.db") as db:
+        db.execute("DROP TABLE value")
+    db.close()
     assert run(["audit", "list", "--store", str(store), "--session", ID]) == Exit.CANNOT_TELL
-    assert "private.db is missing" in capsys.readouterr().err
+    assert "has no values of its records" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("value", ["", "a\nb", "x" * 201, 7])

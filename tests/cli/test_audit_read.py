@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import shutil
 import sqlite3
@@ -164,7 +165,7 @@ def test_every_kind_of_record_can_be_shown(store: Path, capsys: pytest.CaptureFi
 def test_whether_a_value_can_be_opened_is_told_without_a_key(
     store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """An erased one names its record; in an auditor's copy, without the private half, it is absent."""
+    """An erased one names its record; in an auditor's copy, without the key, what is kept stays closed."""
     with AuditLog.open(store) as log:
         erased = erase(
             log, actor="Dora", approver="Carl", basis="GDPR_17_1_D", records=[4], fields=["query"]
@@ -176,9 +177,15 @@ def test_whether_a_value_can_be_opened_is_told_without_a_key(
     copy.mkdir()
     for name in ("audit.db", "vkey"):
         shutil.copy(store / name, copy)
+    assert shown(capsys, store, 4)["commits_to"] == shown(capsys, copy, 4)["commits_to"]
+    assert {"kept, but not its key", f"erased by record {erased}"} == set(
+        shown(capsys, copy, 4)["commits_to"].values()
+    )
+    with contextlib.closing(sqlite3.connect(copy / "audit.db", isolation_level=None)) as db:
+        db.execute("DROP TABLE value")
     assert {"not kept in this directory"} == set(shown(capsys, copy, 4)["commits_to"].values())
     (copy / "private.db").write_bytes(b"no database")
-    assert {"cannot be told: private.db cannot be read"} == set(shown(capsys, copy, 4)["commits_to"].values())
+    assert {"cannot be told: the values cannot be read"} == set(shown(capsys, copy, 4)["commits_to"].values())
 
 
 def test_a_log_is_read_beside_a_running_engine(store: Path, capsys: pytest.CaptureFixture[str]) -> None:

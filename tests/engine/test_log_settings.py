@@ -79,7 +79,7 @@ def test_damage_found_meanwhile_lets_no_more_answers_out(home: Path) -> None:
     """The scrub reads the whole log while the engine runs."""
     with Engine.open(home, scrub_every=0.01) as engine:
         engine.ask(QUESTION, BUY_SIDE)
-        engine._log._backend._db.execute("UPDATE rec SET body = x'7b7d' WHERE seq = 0")  # type: ignore[attr-defined]
+        engine._log._backend.link.execute("UPDATE rec SET body = x'7b7d' WHERE seq = 0")  # type: ignore[attr-defined]
         until = time.monotonic() + 30
         while engine._log.damage() is None:
             assert time.monotonic() < until

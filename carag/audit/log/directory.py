@@ -113,11 +113,11 @@ class LogDirectory:
         self, backend: SqliteBackend | SharedBackend, size: int, *, accept_loss: bool
     ) -> PrivateStore:
         """Open the sealed values of the ``size`` records of a backend."""
-        anew = accept_loss or size == 0
+        may_lose = accept_loss or size == 0
         if isinstance(backend, SqliteBackend):
             take_over(backend.link, size)
-            return PrivateStore(backend.link, anew=anew)
-        return SharedValues(backend.link, self.path, anew=anew)
+            return PrivateStore(backend.link, may_lose=may_lose)
+        return SharedValues(backend.link, self.path, may_lose=may_lose)
 
     def finish(self, ring: KeyRing) -> None:
         """Publish the vkey on first use; later, check that it still belongs to the key."""

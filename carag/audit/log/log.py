@@ -166,7 +166,7 @@ class AuditLog:
             log = cls(home, key, store, private, tip, clock, retain)
             undo.callback(log._stop)
             if private.is_lost:
-                log._begin_anew()
+                log._start_over()
             with private.settling():
                 log._settle()
             log._recover()
@@ -431,10 +431,10 @@ class AuditLog:
             size = self._followed().frontier.size
             settle(self._private, self._backend.bodies(self._private.settled, size), size)
 
-    def _begin_anew(self) -> None:
+    def _start_over(self) -> None:
         """Give up the values that are lost and record that, if there were any, in one transaction."""
         with self._turn():
-            self._private.begin_anew()
+            self._private.start_over()
             if self.size:
                 self._commit([Draft.of(self.origin, Recovery("VALUES_LOST"), {}, (), self._retain)])
 

@@ -42,9 +42,9 @@ _ORDERED: Final = {
     "hold": "SELECT * FROM hold ORDER BY placed",
     "state": "SELECT * FROM state",
 }
-"""The rows of each table. Values beyond the last record are of appends that were cut short."""
+"""The rows of each table. Values beyond the last record belong to appends that were cut short."""
 _SECTOR: Final = 512
-"""Bytes that a disk writes whole: once these are zeros, the file is no database any more."""
+"""Bytes that a disk writes whole: once these are zeros, the file cannot be taken for a database."""
 _PIECE: Final = 1 << 20
 """Bytes overwritten at a time."""
 

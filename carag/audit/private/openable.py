@@ -89,7 +89,7 @@ class PrivateReader:
 
 
 def _connected(home: Path) -> Any | None:
-    """Open the values in one state, until they are closed; None if there are none."""
+    """Open the values in one state, until they are closed; None if there are no values."""
     if (address := remembered(home, SHARED_AT)) is not None:
         return Snapshot(address, VALUES, "SELECT wrapping FROM state")
     for path, tables in ((home / "audit.db", {*VALUE_TABLES}), (home / EARLIER, EARLIER_TABLES)):
@@ -110,7 +110,8 @@ def _connected(home: Path) -> Any | None:
 def openable(directory: str | PathLike[str], seq: int, names: Iterable[str]) -> dict[str, str]:
     """Tell for each commitment of a record whether its value still exists.
 
-    The result is ``"can be opened"``, ``"erased by record N"``, ``"not kept"``, or why that cannot be told.
+    The result is ``"can be opened"``, ``"kept, but not its key"``, ``"erased by record N"``, ``"not kept"``, or why
+    that cannot be told.
     """
     try:
         if (db := _connected(Path(directory))) is None:
@@ -120,8 +121,9 @@ def openable(directory: str | PathLike[str], seq: int, names: Iterable[str]) -> 
             gone = dict(db.execute("SELECT field, record FROM erased WHERE seq = ?", (seq,)))
     except (sqlite3.Error, AuditUnavailable):
         return dict.fromkeys(names, "cannot be told: the values cannot be read")
+    is_open = Path(directory, "private.key").is_file()
     return {
-        name: "can be opened"
+        name: ("can be opened" if is_open else "kept, but not its key")
         if name in kept
         else f"erased by record {gone[name]}"
         if name in gone

@@ -48,11 +48,11 @@ def make_values(db: Any, schema: str, role: str) -> None:
 class SharedValues(PrivateStore):
     """Sealed openings in PostgreSQL; ``directory`` holds ``private.key``."""
 
-    def __init__(self, link: SharedLink, directory: Path, *, anew: bool) -> None:
+    def __init__(self, link: SharedLink, directory: Path, *, may_lose: bool) -> None:
         self._shared, self._path = link, directory / "private.key"
         self._db: Any = InPostgres(link)
         self.is_lost = not link.execute("SELECT EXISTS (SELECT FROM state)").fetchone()[0]
-        if self.is_lost and not anew:
+        if self.is_lost and not may_lose:
             raise CorruptFile(
                 f"{link.where} has records but not their values; restore the newest backup of the database"
             )
@@ -66,7 +66,7 @@ class SharedValues(PrivateStore):
                 db.execute("INSERT INTO state VALUES (0, %s, 0) ON CONFLICT DO NOTHING", (self._keys.newest,))
         self._take_key()
 
-    def begin_anew(self) -> None:
+    def start_over(self) -> None:
         """Do nothing: its tables are empty."""
 
     @contextlib.contextmanager

@@ -8,8 +8,7 @@ key destroys everything sealed under it, in copies of the file as well. The chai
 An erasure replaces the keys along the chain above the deleted values and seals the remaining ones again; shelves keep
 that work small. A subject is found by its pseudonym, HMAC(index key, subject); the file never holds it in clear.
 
-Openings are written in the transaction of their record: there is none whose commitments cannot be opened, and no value
-without a record.
+Openings are written in the transaction of their record: no record lacks its values, and no value its record.
 """
 
 from __future__ import annotations
@@ -51,13 +50,13 @@ VALUE_TABLES: Final = (
     "CREATE TABLE state (id INTEGER PRIMARY KEY CHECK (id = 0), wrapping BLOB NOT NULL, "
     "settled INTEGER NOT NULL)",
 )
-"""Statements that make the tables. ``planned`` is of an erasure that a version up to 0.3 left unfinished.
+"""Statements that make the tables. ``planned`` belongs to an erasure that a version up to 0.3 left unfinished.
 
 All values of a record have one holder, that of its subject or, without one, its own. So the records of a subject's
 holder are those whose subject it seals, and only these are indexed.
 """
 _SEALED: Final = ("shelf", "holder", "value", "planned", "hold", "state")
-"""Tables that are of no use without the keys."""
+"""Tables that mean nothing without the keys."""
 _MAX_CACHED_HOLDERS: Final = 4096
 """Most holders whose keys are kept in memory."""
 _SETTLED_EVERY: Final = 1024
@@ -76,12 +75,12 @@ class HoldRow(NamedTuple):
 class PrivateStore:
     """Sealed openings of commitments, with those that were erased and the legal holds.
 
-    They are in the log's file, and the keys in ``private.key`` beside it. With ``anew``, for a log without records or
-    if the loss is accepted, values that cannot be opened are given up (:attr:`is_lost`); otherwise CorruptFile names
+    They are in the log's file, and the keys in ``private.key`` beside it. With ``may_lose``, for a log without records
+    or if the loss is accepted, values that cannot be opened are given up (:attr:`is_lost`); otherwise CorruptFile names
     the file to restore.
     """
 
-    def __init__(self, link: SqliteLink, *, anew: bool) -> None:
+    def __init__(self, link: SqliteLink, *, may_lose: bool) -> None:
         self._link, self._path = link, link.path
         self._db: Any = link
         self._begin()
@@ -90,7 +89,7 @@ class PrivateStore:
         try:
             self._unlock(PrivateKeys(key), self._in_force())
         except CorruptFile as error:
-            if not anew:
+            if not may_lose:
                 raise CorruptFile(
                     f"{error}; restore both from one backup, or go on without the values, on record, with: carag audit "
                     f"accept --lost-values --store {self._path.parent}"
@@ -115,7 +114,7 @@ class PrivateStore:
         self._keys, self._wrapping_id, self._wrapping = keys, wrapping, keys.wrapping(wrapping)
         self._keys.keep_only(wrapping)  # of two, if an erasure was interrupted
 
-    def begin_anew(self) -> None:
+    def start_over(self) -> None:
         """Drop the values of :attr:`is_lost`, within the turn that records it; what was erased stays known."""
         with self._writing() as db:
             if self._link.lacks_later():

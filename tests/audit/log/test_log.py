@@ -256,14 +256,14 @@ def test_a_loss_is_accepted_and_recorded_in_one_transaction(tmp_path, build, ste
     with build.open_log(tmp_path) as log:
         build.ask(log)
     (tmp_path / "private.key").unlink()
-    begin = AuditLog._begin_anew
+    begin = AuditLog._start_over
 
     def cut_short(log):
         log._backend.link._db = FailingConnection(log._backend.link._db, step)
         begin(log)
 
     with monkeypatch.context() as patch:
-        patch.setattr(AuditLog, "_begin_anew", cut_short)
+        patch.setattr(AuditLog, "_start_over", cut_short)
         with pytest.raises(AuditUnavailable):
             build.open_log(tmp_path, accept_lost_values=True)
     with pytest.raises(CorruptFile, match="restore both"):

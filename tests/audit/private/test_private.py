@@ -37,9 +37,9 @@ def opened(directory):
 def kept(link):
     """Open the values, founded on first use as by a log without records."""
     is_new = link.execute("SELECT NOT EXISTS (SELECT 1 FROM state)").fetchone() == (1,)
-    store = PrivateStore(link, anew=is_new)
+    store = PrivateStore(link, may_lose=is_new)
     if is_new:
-        store.begin_anew()
+        store.start_over()
     return store
 
 
