@@ -30,7 +30,7 @@ An append is a whole answered question: committed to, encoded, hashed, signed an
 ## What was lost
 
 Counted by `pytest tests/audit/log/test_crash.py tests/audit/log/test_disk.py -m full`; every test run counts a part of
-it. The last two rows are about a log that leaves a wait out: they must lose something, or the others say nothing.
+it. The last row is about a log that leaves a wait out: it must lose something, or the others say nothing.
 
 {faults}
 """
@@ -60,9 +60,9 @@ def page(figures: dict[str, Any], faults: dict[str, Any]) -> str:
         records=ours["records"],
         log=table(["", "CARAG", "target", "pymerkle", "ratio"], (_row(*row, ours, theirs) for row in rows)),
         sizes=(
-            f"A record with eight hits has {ours['record_bytes']:,} bytes, {ours['evidence_bytes_a_record']:,.0f} in "
-            f"the evidence with its nodes; an inclusion proof with its checkpoint has {ours['proof_bytes']:,}. Opening "
-            f"hashes the newest {REHASHED_AT_OPENING} records again; pymerkle's opening computes its root."
+            f"A record with eight hits has {ours['record_bytes']:,} bytes; an inclusion proof with its checkpoint "
+            f"has {ours['proof_bytes']:,}. Opening hashes the newest {REHASHED_AT_OPENING} records again; pymerkle's "
+            "opening computes its root."
         ),
         faults=table(
             ["fault", "times", "acknowledged records looked for", "lost", "not opened", "damaged logs"],

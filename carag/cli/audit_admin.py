@@ -67,7 +67,7 @@ def accept(
         bool,
         typer.Option(
             "--lost-values",
-            help="Continue without [b]private.db[/b]: what records commit to can never be opened again.",
+            help="Continue without [b]private.key[/b]: what records commit to can never be opened again.",
         ),
     ] = False,
     backend: BackendUrl = None,

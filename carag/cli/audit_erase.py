@@ -42,7 +42,7 @@ Approver = Annotated[str, typer.Option(metavar="NAME", help="The second person."
 ReceiptFile = Annotated[
     Path | None, typer.Option("--receipt", metavar="FILE", help="Where to keep the receipt of the record.")
 ]
-_ERASED: Final = "erased; back up private.db again: older copies of it no longer open"
+_ERASED: Final = "erased; back up the store again: the values in older copies of audit.db no longer open"
 
 
 def erase(
@@ -71,7 +71,7 @@ def erase(
 ) -> int:
     """Destroy the private values of records, of a person, or past their retention period; every proof stays valid.
 
-    Earlier copies of private.db no longer open afterwards: back it up again.
+    The values in earlier copies of audit.db no longer open afterwards: back the store up again.
 
     [dim]carag audit erase --store s --record 17 --basis GDPR_17_1_D --actor "D. Po" --approver "C. Co"[/dim]
     [dim]carag audit erase --store s --expired --actor "D. Po" --approver "C. Co"[/dim]

@@ -143,6 +143,8 @@ def _show(found: Upgraded, store: Path) -> None:
     say(
         f"  names  {f'{found.names} rows, SHA-256 {found.names_sha256}' if found.names else 'no public table'}"
     )
+    if found.moved_values:
+        say("  log    its sealed values are in audit.db now, no longer in private.db")
     say(f"all three agree; nothing was embedded; {found.seconds:.1f} s", style="dim")
 
 

@@ -24,6 +24,7 @@ from carag.audit import AuditLog
 from carag.audit._files import WriterLock
 from carag.audit._notes import SHARED_AT
 from carag.audit.anchors import Anchoring
+from carag.audit.private.earlier import EARLIER
 from carag.engine.collection import Collection, no_progress
 from carag.engine.corpus import NO_EMBEDDER, has_store, keep_names, open_corpus
 from carag.errors import AuditUnavailable, CorruptFile, InvalidArgument
@@ -229,6 +230,8 @@ class Upgraded:
     names: int
     """Rows of the public table of names; 0 without one."""
     names_sha256: str
+    moved_values: bool
+    """Whether the log's sealed values were in a file of their own, as up to 0.3, and are now in ``audit.db``."""
     read_before: list[str]
     """Ids of the documents that an earlier version of the reader took from a file, and may have read differently."""
     seconds: float
@@ -248,6 +251,7 @@ def upgrade(
     """Upgrade a store that an earlier version made, as opening does, without embedding anything, and check it."""
     started = time.monotonic()
     _check_home(home, create=False)
+    moved_values = (home / EARLIER).is_file()
     with AuditLog.open(home) as log, log.alone("an upgrade"):  # its lock is the store's
         if names is not None:
             keep_names(home, *names)
@@ -265,6 +269,7 @@ def upgrade(
                 words_made=collection.words_read,
                 names=len(table.rows),
                 names_sha256=table.sha256 if table.rows else "",
+                moved_values=moved_values,
                 read_before=_read_before(collection.store),
                 seconds=time.monotonic() - started,
             )

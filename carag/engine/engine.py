@@ -195,7 +195,7 @@ class Engine:
             calibrated gate that is not the one on record is dropped. ``"labels"``: labels that are not those on record
             stay, and all rows are written again. ``"policy"``: other roles, intents and words of the same bits are put
             in force. ``"lost_values"``: the log continues without the values that its records commit to, if
-            ``private.db`` is lost.
+            ``private.key`` is lost.
         **accepts : bool
             ``accept_gate=True`` is the older way to say ``accept={"gate"}``, and so for the others; deprecated.
         """

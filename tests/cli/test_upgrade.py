@@ -18,6 +18,7 @@ from carag.errors import CorruptFile, InvalidArgument, StoreLocked
 from carag.retrieval import words
 from carag.retrieval.public_names import PublicNames
 from carag.store.store import CorpusStore
+from tests.audit.log.earlier import laid_out_as_earlier
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -38,13 +39,14 @@ def today(ingested: Path) -> Path:
 
 @pytest.fixture
 def earlier(today: Path, tmp_path: Path) -> Path:
-    """The store as 0.2.0 would have left it: tables of version 1, no words, and no note that 0.2.0 did not write.
+    """The store as 0.2.0 left it: tables of version 1, sealed values apart, no words, no note that it did not write.
 
     The tables of version 1 are those of today but for ``entity_sets``, which had no metadata (9f9d851 and before), and
     for ``embedded``, which there was not.
     """
     home = shutil.copytree(today, tmp_path / "store")
     (home / "index.words").unlink()
+    laid_out_as_earlier(home)
     with closing(sqlite3.connect(home / "corpus.db")) as sql:
         sql.execute("DELETE FROM meta WHERE name LIKE 'words_%' OR name LIKE 'profile%' OR name = 'reader'")
         sql.execute("ALTER TABLE entity_sets RENAME TO sets_of_version_2")
@@ -76,10 +78,12 @@ def test_a_store_of_an_earlier_version_finds_afterwards_what_one_of_today_finds(
     assert "words of 273 passages, 273 of them read now" in said
     assert "rows, 0 of them added now" in said
     assert "no public table" in said
+    assert "its sealed values are in audit.db now" in said
     assert (earlier / "index.carag").read_bytes() == vectors
     assert run(["upgrade", "--store", str(earlier), "--json"]) == Exit.OK
     again = json.loads(capsys.readouterr().out)
     assert (again["words"], again["words_made"], again["rows_made"]) == (273, 0, 0)
+    assert not again["moved_values"]
     assert found(earlier) == found(shutil.copytree(today, tmp_path / "today")) != []
 
 

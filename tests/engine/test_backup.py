@@ -12,6 +12,7 @@ import pytest
 
 from carag import Document, Engine, Session
 from carag.audit import AuditLog, Basis, Checkpoint, Recovery, erase, place_hold
+from carag.audit._files import WriterLock
 from carag.audit.anchors import Evidence
 from carag.audit.anchors.anchor import check_known
 from carag.audit.receipts.receipt import checkpoint_in
@@ -19,6 +20,7 @@ from carag.audit.tlog.note import Note
 from carag.engine.backup import Behind, back_up, restore
 from carag.engine.snapshot import Held, Manifest, Pinned
 from carag.errors import AuditUnavailable, CorruptFile, InvalidArgument
+from tests.audit.log.earlier import laid_out_as_earlier
 
 if TYPE_CHECKING:
     import sqlite3
@@ -271,6 +273,22 @@ def test_a_restore_behind_a_receipt_or_an_anchor_is_noticed_and_can_be_accepted_
     assert restored.lost == covered - done.records > 0
     assert Recovery(f"RESTORED_WITH_LOSS:{done.records}/{covered}") in events(tmp_path / "again")
     assert found(tmp_path / "again")
+
+
+def test_a_store_that_an_earlier_version_holds_is_backed_up_and_restored(home: Path, tmp_path: Path) -> None:
+    """Its values are in a file of their own, and in the log's once it is restored."""
+    found(home)
+    path = laid_out_as_earlier(home)
+    before = path.read_bytes()
+    lock = WriterLock(home / "audit.lock")
+    done = back_up(home, tmp_path / "backup", keys=tmp_path / "keys")
+    lock.release()
+    assert (done.is_on_record, path.read_bytes()) == (False, before)
+    assert "private.db" in Manifest.read(tmp_path / "backup").files
+    restore(tmp_path / "backup", tmp_path / "keys", tmp_path / "again")
+    with AuditLog.open(tmp_path / "again") as log:
+        assert log.private.of_subject("ana@bank.example")
+    assert not (tmp_path / "again" / "private.db").exists()
 
 
 def test_a_backup_with_a_second_copy_of_its_log_is_restored_as_a_loss_on_record(

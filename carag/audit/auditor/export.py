@@ -8,8 +8,8 @@
 ``vkey``            the public key that verified the checkpoint
 ==================  ========================================================================================
 
-Not exported are salts and values of the commitments (who asked, question, answer, lists of entities), passages' texts
-and the signing key. None of them is in ``audit.db``, the only file that is read.
+Not exported are salts and values of the commitments (who asked, question, answer, lists of entities), not even sealed,
+passages' texts and the signing key: only records, tree and checkpoint are read.
 """
 
 from __future__ import annotations

@@ -59,7 +59,7 @@ _SEALED: Final = ("shelf", "holder", "value", "planned", "hold", "state")
 """Tables that mean nothing without the keys."""
 _MAX_CACHED_HOLDERS: Final = 4096
 """Most holders whose keys are kept in memory."""
-_SETTLED_EVERY: Final = 1024
+_SETTLED_EVERY: Final = 256
 """Number of records after which a batch notes that nothing before it is left to carry out."""
 
 

@@ -13,7 +13,7 @@ from carag.audit.records.kinds import RecordKind
 
 UNDISCLOSED: Final = frozenset({"conversation", "entities", "targets"})
 """Commitments whose values no receipt contains: lists of companies are inside information, and the asker holds the
-receipt; a conversation and lists of erased records link records together. They stay in ``private.db``, for auditors."""
+receipt; a conversation and lists of erased records link records together. They stay sealed, for auditors."""
 
 
 class Event(Fields):

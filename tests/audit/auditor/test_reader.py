@@ -3,6 +3,7 @@ cannot be read."""
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -299,6 +300,11 @@ def test_an_export_holds_all_and_nothing_personal(grown, tmp_path, build):
     assert len(secrets) > 30
     secrets |= {text for receipt in receipts for _, text in receipt.passages}
     secrets.add((directory / "audit.key").read_text().strip().split("+", 4)[4])
+    with contextlib.closing(sqlite3.connect(directory / "audit.db")) as db:  # nor anything sealed
+        sealed = "SELECT box FROM value UNION SELECT wrapped FROM holder UNION SELECT wrapped FROM shelf"
+        boxes = {box for (box,) in db.execute(sealed)}
+        assert len(boxes) > 30
+        secrets |= boxes | {pseudonym for (pseudonym,) in db.execute("SELECT pseudonym FROM holder")}
     for secret in secrets:
         raw = secret if isinstance(secret, bytes) else secret.encode()
         assert raw not in everything
