@@ -30,7 +30,8 @@ An append is a whole answered question: committed to, encoded, hashed, signed an
 ## What was lost
 
 Counted by `pytest tests/audit/log/test_crash.py tests/audit/log/test_disk.py -m full`; every test run counts a part of
-it. The last row is about a log that leaves a wait out: it must lose something, or the others say nothing.
+it. The last two rows are about a log that leaves its waits or its values out: they must lose something, or the others
+say nothing.
 
 {faults}
 """

@@ -35,7 +35,6 @@ _PRAGMAS: Final = (
     "PRAGMA cell_size_check=ON",
     "PRAGMA trusted_schema=OFF",
 )
-_READING: Final = ("PRAGMA query_only=ON", "PRAGMA cell_size_check=ON", "PRAGMA trusted_schema=OFF")
 _MAX_ROWS_A_STATEMENT: Final = 128
 """Most rows that one INSERT statement adds."""
 _DAMAGED: Final = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
@@ -81,11 +80,7 @@ class SqliteLink:
             self._db = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
             undo.callback(self._db.close)
             self._prepare(page, create, first)
-            uri = f"{path.absolute().as_uri()}?mode=ro"
-            self._reader = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False)
-            undo.callback(self._reader.close)
-            for pragma in _READING:
-                self._reader.execute(pragma)
+            self._reader = read_only(path, wal=True, held=False)
             undo.pop_all()
 
     @property
@@ -212,8 +207,8 @@ class SqliteLink:
         return [(stat.st_dev, stat.st_ino) for stat in stats]
 
 
-def read_only(path: Path, *, wal: bool) -> sqlite3.Connection:
-    """Open a file to read one state of it until it is closed; nothing is written, and no writer is kept waiting.
+def read_only(path: Path, *, wal: bool, held: bool = True) -> sqlite3.Connection:
+    """Open a file to read it, one state of it if it is ``held``; nothing is written, and no writer is kept waiting.
 
     Without a write-ahead log the file alone is complete, and ``immutable`` creates not even a lock file. With one,
     SQLite must read both files, and keeps the state of this BEGIN while the writer continues.
@@ -221,7 +216,11 @@ def read_only(path: Path, *, wal: bool) -> sqlite3.Connection:
     uri = f"file:{quote(str(path.absolute()))}?mode=ro{'' if wal else '&immutable=1'}"
     db = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False)
     try:
-        for statement in ("PRAGMA trusted_schema=OFF", "PRAGMA cell_size_check=ON", "BEGIN"):
+        for statement in (
+            "PRAGMA trusted_schema=OFF",
+            "PRAGMA cell_size_check=ON",
+            *(["BEGIN"] if held else []),
+        ):
             db.execute(statement)
     except BaseException:
         db.close()

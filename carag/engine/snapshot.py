@@ -219,20 +219,17 @@ class Pinned:
     """
 
     def __init__(self, home: Path) -> None:
-        names = ("audit.db", "corpus.db")
         if (home / SHARED_AT).exists():
             raise InvalidArgument(
                 f"the store of {home} is in PostgreSQL; back up its database there, and audit.key, vkey and private.key"
             )
-        if missing := [name for name in (*names, "vkey", *KEYS) if not (home / name).is_file()]:
+        if missing := [name for name in (*sorted(NEEDED), *KEYS) if not (home / name).is_file()]:
             raise InvalidArgument(
                 f"{home} does not hold a complete store: {missing[0]} is missing; name another directory"
             )
         self._home = home
-        first, last = (
-            [name for name in some if (home / name).is_file()] for some in (("jobs.db",), (EARLIER,))
-        )
-        self._names = (*first, "audit.db", *last, "corpus.db")
+        known = ("jobs.db", "audit.db", EARLIER, "corpus.db")
+        self._names = tuple(name for name in known if (home / name).is_file())
         until = time.monotonic() + _PATIENCE
         while True:
             self._held: dict[str, sqlite3.Connection] = {}

@@ -140,6 +140,7 @@ def full() -> sqlite3.OperationalError:
 @contextlib.contextmanager
 def no_room(store: Any) -> Iterator[None]:
     """SQLite itself refuses another page of the file."""
+    store = getattr(store, "link", store)
     (pages,) = store._db.execute("PRAGMA page_count").fetchone()
     store._db.execute(f"PRAGMA max_page_count={pages}")
     yield
@@ -149,6 +150,7 @@ def no_room(store: Any) -> Iterator[None]:
 @contextlib.contextmanager
 def at_commit(store: Any, commit: Callable[[sqlite3.Connection], Any]) -> Iterator[None]:
     """Replace SQLite's COMMIT; afterwards the store can be written again, as if it had been reopened."""
+    store = getattr(store, "link", store)
     real = store._db
     store._db = Wrapped(real, commit)
     yield

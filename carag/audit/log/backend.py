@@ -78,7 +78,7 @@ class Backend(Stored):
 
     @abstractmethod
     def turn(self, tip: Tip, key: NoteKey) -> AbstractContextManager[Tip]:
-        """Keep all other writers out, and yield the present end of the log; what is appended meanwhile is one commit.
+        """Keep all other writers out, and yield the present end of the log; what is written meanwhile is one commit.
 
         ``tip`` is the end as this process knows it. What others appended since must lead to a checkpoint signed by the
         key; otherwise CorruptFile.
@@ -102,10 +102,6 @@ class Backend(Stored):
             If the store does not end at ``batch.first``, or it is uncertain whether the batch is durable. In the
             second case every later call raises too, until the store is opened again and read.
         """
-
-    @abstractmethod
-    def check_writable(self) -> None:
-        """Raise AuditUnavailable if the store must no longer be written; cheap, called before every batch."""
 
     @abstractmethod
     def size(self) -> int:

@@ -99,20 +99,15 @@ class LogDirectory:
         """Open ``audit.db``, or the records on the server."""
         if self._link is not None:
             return SharedBackend(self._link, empty)
+        tables, new, first = RECORD_TABLES + VALUE_TABLES, not self.founded, "INSERT INTO cp VALUES (0, ?)"
         link = SqliteLink(
-            self.records,
-            (*RECORD_TABLES, *VALUE_TABLES),
-            page=_PAGE,
-            create=not self.founded,
-            first=[("INSERT INTO cp VALUES (0, ?)", (empty,))],
-            later=VALUE_TABLES,
+            self.records, tables, page=_PAGE, create=new, first=[(first, (empty,))], later=VALUE_TABLES
         )
         return SqliteBackend(link)
 
-    def open_values(
-        self, backend: SqliteBackend | SharedBackend, size: int, *, accept_loss: bool
-    ) -> PrivateStore:
-        """Open the sealed values of the ``size`` records of a backend."""
+    def open_values(self, backend: SqliteBackend | SharedBackend, *, accept_loss: bool) -> PrivateStore:
+        """Open the sealed values of a backend's records."""
+        size = backend.size()
         may_lose = accept_loss or size == 0
         if isinstance(backend, SqliteBackend):
             take_over(backend.link, size)

@@ -162,7 +162,7 @@ class AuditLog:
                 check_extends(store, tip, key.trusted, note, where)
             # After the check against rollback, because losing values is accepted of this history only.
             with restorable(store.where):
-                private = home.open_values(store, tip.frontier.size, accept_loss=accept_lost_values)
+                private = home.open_values(store, accept_loss=accept_lost_values)
             log = cls(home, key, store, private, tip, clock, retain)
             undo.callback(log._stop)
             if private.is_lost:
@@ -375,7 +375,10 @@ class AuditLog:
     def _commit(self, drafts: Sequence[Draft]) -> list[_Placed | CaragError]:
         """Write the drafts as one batch; only the group commit's thread calls this."""
         with self._writing:
-            self._check_writable()
+            if self._scrubber.damage is not None:
+                raise AuditUnavailable(
+                    f"the log is damaged, and writes nothing more: {self._scrubber.damage}"
+                )
             with self._turn() as tip:
                 places, growth, end = self._written(tip, drafts)
             self._tip = end
@@ -479,8 +482,3 @@ class AuditLog:
     def alone(self, what: str) -> AbstractContextManager[None]:
         """Keep other processes out of the log while shared files are changed; StoreLocked if one has it open."""
         return self._backend.alone(what)
-
-    def _check_writable(self) -> None:
-        if self._scrubber.damage is not None:
-            raise AuditUnavailable(f"the log is damaged, and writes nothing more: {self._scrubber.damage}")
-        self._backend.check_writable()

@@ -117,9 +117,6 @@ class SharedBackend(Backend):
             if batch.ended:
                 db.execute("INSERT INTO ended SELECT unnest(%s::bigint[])", (list(batch.ended),))
 
-    def check_writable(self) -> None:
-        """Do nothing: every turn checks for itself."""
-
     def size(self) -> int:
         """Return one more than the last sequence number."""
         return int(self._one("SELECT coalesce(max(seq) + 1, 0) FROM record")[0])

@@ -54,10 +54,6 @@ class SqliteBackend(Backend):
         """Close the file; idempotent."""
         self.link.close()
 
-    def check_writable(self) -> None:
-        """Raise AuditUnavailable if the file must no longer be written."""
-        self.link.check_writable()
-
     @contextlib.contextmanager
     def turn(self, tip: Tip, key: NoteKey) -> Iterator[Tip]:  # noqa: ARG002 - the interface has it
         """Write in a turn from the given end on: no other process writes."""

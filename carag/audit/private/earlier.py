@@ -15,34 +15,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from carag.audit._files import sync_directory
-from carag.audit.private.store import VALUE_TABLES
+from carag.audit.private.store import SEALED, VALUE_TABLES
 from carag.errors import AuditUnavailable, CorruptFile
 from carag.visible import logger
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from carag.audit._sqlite import SqliteLink
 
 
-_VALUE, _BY_HOLDER = VALUE_TABLES[2:4]
 EARLIER: Final = "private.db"
 """Name of the file that held the values beside ``audit.db``."""
-EARLIER_TABLES: Final = frozenset(VALUE_TABLES) - {_VALUE, _BY_HOLDER} | {
-    f"{_VALUE} WITHOUT ROWID",
-    _BY_HOLDER.partition(" WHERE")[0],
-}
+_VALUE, _BY_HOLDER = VALUE_TABLES[2:4]
+_OF_EARLIER: Final = {_VALUE: f"{_VALUE} WITHOUT ROWID", _BY_HOLDER: _BY_HOLDER.partition(" WHERE")[0]}
+EARLIER_TABLES: Final = frozenset(_OF_EARLIER.get(statement, statement) for statement in VALUE_TABLES)
 """Statements that made its tables."""
-_ORDERED: Final = {
-    "shelf": "SELECT * FROM shelf ORDER BY id",
-    "holder": "SELECT * FROM holder ORDER BY id",
-    "value": "SELECT * FROM value WHERE seq < :size ORDER BY seq, field",
-    "erased": "SELECT * FROM erased ORDER BY seq, field",
-    "planned": "SELECT * FROM planned ORDER BY seq, field",
-    "hold": "SELECT * FROM hold ORDER BY placed",
-    "state": "SELECT * FROM state",
-}
-"""The rows of each table. Values beyond the last record belong to appends that were cut short."""
 _SECTOR: Final = 512
 """Bytes that a disk writes whole: once these are zeros, the file cannot be taken for a database."""
 _PIECE: Final = 1 << 20
@@ -57,81 +43,64 @@ def take_over(link: SqliteLink, size: int) -> None:
     Raises CorruptFile if ``private.db`` is damaged, or is not what was moved.
     """
     path = link.path.with_name(EARLIER)
-    if not path.exists():
+    try:
+        if not path.exists():
+            return
+        with path.open("rb") as file:
+            is_overwritten = not file.read(_SECTOR).strip(b"\0")
+        if is_overwritten and link.lacks_later():
+            return  # emptied before anything was moved: the values are lost
+        if not is_overwritten:
+            with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as old:
+                _moved(old, path, link, size)
+        _remove(path)
+    except sqlite3.DatabaseError as error:
+        raise CorruptFile(f"{path} is damaged: {error}; restore it from a backup") from error
+    except OSError as error:
+        raise AuditUnavailable(f"{path} cannot be read or removed: {error}") from error
+
+
+def _moved(old: sqlite3.Connection, path: Path, link: SqliteLink, size: int) -> None:
+    """Move all rows, or check that they were moved."""
+    for statement in ("PRAGMA trusted_schema=OFF", "PRAGMA cell_size_check=ON", "BEGIN"):
+        old.execute(statement)
+    if {
+        sql for (sql,) in old.execute("SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL")
+    } != EARLIER_TABLES:
+        raise CorruptFile(f"{path} does not have the tables of a log's values; restore it from a backup")
+    if link.lacks_later():
+        with link.turn() as db:
+            for statement in VALUE_TABLES:
+                db.execute(statement)
+            for table in (*SEALED, "erased"):
+                rows = _rows(old, table, size)
+                marks = ", ".join("?" * len(rows.description))
+                db.executemany(f"INSERT INTO {table} VALUES ({marks})", rows)  # noqa: S608 - tables of this file
+        _logger.info("moved the sealed values from %s into %s", path.name, link.path.name)
         return
-    if not _is_overwritten(path):
-        with _opened(path) as old:
-            if link.lacks_later():
-                _move(old, link, size)
-            elif not _is_moved(old, link, size):
+    with link.mutex, link.reading():
+        for table in (*SEALED, "erased"):
+            if any(a != b for a, b in zip_longest(_rows(old, table, size), _rows(link, table, size))):
                 raise CorruptFile(
                     f"{path} has other values than {link.path}, into which those of an earlier version were moved; "
                     "move it out of the store, and keep it"
                 )
-    elif link.lacks_later():
-        return  # emptied before anything was moved: the values are lost
-    _remove(path)
 
 
-def _is_overwritten(path: Path) -> bool:
-    try:
-        with path.open("rb") as file:
-            return not file.read(_SECTOR).strip(b"\0")
-    except OSError as error:
-        raise AuditUnavailable(f"{path} cannot be read: {error}") from error
-
-
-@contextlib.contextmanager
-def _opened(path: Path) -> Iterator[sqlite3.Connection]:
-    """Open the old file, whose write-ahead log a killed process may have left."""
-    try:
-        with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as old:
-            for statement in ("PRAGMA trusted_schema=OFF", "PRAGMA cell_size_check=ON", "BEGIN"):
-                old.execute(statement)
-            found = {sql for (sql,) in old.execute("SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL")}
-            if found != EARLIER_TABLES:
-                raise CorruptFile(
-                    f"{path} does not have the tables of a log's values; restore it from a backup"
-                )
-            yield old
-    except sqlite3.DatabaseError as error:
-        raise CorruptFile(f"{path} is damaged: {error}; restore it from a backup") from error
-
-
-def _move(old: sqlite3.Connection, link: SqliteLink, size: int) -> None:
-    with link.turn() as db:
-        for statement in VALUE_TABLES:
-            db.execute(statement)
-        for table, query in _ORDERED.items():
-            rows = old.execute(query, {"size": size})
-            marks = ", ".join("?" * len(rows.description))
-            db.executemany(f"INSERT INTO {table} VALUES ({marks})", rows)  # noqa: S608 - the tables of this file
-        (count,) = db.execute("SELECT count(*) FROM value").fetchone()
-    _logger.info("moved %d sealed values from %s into %s", count, EARLIER, link.path.name)
-
-
-def _is_moved(old: sqlite3.Connection, link: SqliteLink, size: int) -> bool:
-    with link.mutex, link.reading():
-        return all(
-            row == moved
-            for query in _ORDERED.values()
-            for row, moved in zip_longest(
-                old.execute(query, {"size": size}), link.execute(query, {"size": size})
-            )
-        )
+def _rows(db: sqlite3.Connection | SqliteLink, table: str, size: int) -> sqlite3.Cursor:
+    """Return the rows of a table in order, but not values beyond the last record, of appends that were cut short."""
+    which = f"WHERE seq < {size}" if table == "value" else ""
+    return db.execute(f"SELECT * FROM {table} {which} ORDER BY 1, 2")  # noqa: S608 - the tables of this file
 
 
 def _remove(path: Path) -> None:
     """Overwrite a database with zeros and remove it, the file itself last."""
-    try:
-        _overwrite(path, _SECTOR)  # first, so that whatever follows can be cut short
-        for side in (Path(f"{path}-wal"), Path(f"{path}-shm"), path):
-            if side.exists():
-                _overwrite(side, side.stat().st_size)
-                side.unlink()
-        sync_directory(path.parent)
-    except OSError as error:
-        raise AuditUnavailable(f"{path} cannot be removed: {error}") from error
+    _overwrite(path, _SECTOR)  # first, so that whatever follows can be cut short
+    for side in (Path(f"{path}-wal"), Path(f"{path}-shm"), path):
+        if side.exists():
+            _overwrite(side, side.stat().st_size)
+            side.unlink()
+    sync_directory(path.parent)
 
 
 def _overwrite(path: Path, size: int) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
-from contextlib import closing
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -93,17 +93,14 @@ def _connected(home: Path) -> Any | None:
     if (address := remembered(home, SHARED_AT)) is not None:
         return Snapshot(address, VALUES, "SELECT wrapping FROM state")
     for path, tables in ((home / "audit.db", {*VALUE_TABLES}), (home / EARLIER, EARLIER_TABLES)):
-        if not path.is_file():
-            continue
-        wal = Path(f"{path}-wal")
-        db = read_only(path, wal=wal.is_file() and wal.stat().st_size > 0)
-        try:
-            if tables <= {sql for (sql,) in db.execute("SELECT sql FROM sqlite_schema")}:
-                return db
-        except BaseException:
-            db.close()
-            raise
-        db.close()
+        with ExitStack() as undo:
+            if path.is_file():
+                wal = Path(f"{path}-wal")
+                db = read_only(path, wal=wal.is_file() and wal.stat().st_size > 0)
+                undo.callback(db.close)
+                if tables <= {sql for (sql,) in db.execute("SELECT sql FROM sqlite_schema")}:
+                    undo.pop_all()
+                    return db
     return None
 
 

@@ -55,7 +55,7 @@ VALUE_TABLES: Final = (
 All values of a record have one holder, that of its subject or, without one, its own. So the records of a subject's
 holder are those whose subject it seals, and only these are indexed.
 """
-_SEALED: Final = ("shelf", "holder", "value", "planned", "hold", "state")
+SEALED: Final = ("shelf", "holder", "value", "planned", "hold", "state")
 """Tables that mean nothing without the keys."""
 _MAX_CACHED_HOLDERS: Final = 4096
 """Most holders whose keys are kept in memory."""
@@ -120,7 +120,7 @@ class PrivateStore:
             if self._link.lacks_later():
                 for statement in VALUE_TABLES:
                     db.execute(statement)
-            for table in _SEALED:
+            for table in SEALED:
                 db.execute(f"DELETE FROM {table}")  # noqa: S608 - the tables of this file
             db.execute("INSERT INTO state VALUES (0, ?, 0)", (self._wrapping_id,))
         self.is_lost = False
@@ -188,12 +188,10 @@ class PrivateStore:
         If there were none, the note need not be durable: a later batch writes it, and opening a log waits for no sync.
         """
         with self._mutex:
-            if not durably:
-                self._unsettled = False
-                return
-            with self._writing() as db:
-                db.execute("DELETE FROM planned")  # of an erasure that was never recorded
-                db.execute("UPDATE state SET settled = ? WHERE settled < ?", (size, size))
+            if durably:
+                with self._writing() as db:
+                    db.execute("DELETE FROM planned")
+                    db.execute("UPDATE state SET settled = ? WHERE settled < ?", (size, size))
             self._unsettled = False
 
     def _note_settled(self, db: sqlite3.Connection, batch: range) -> None:
@@ -372,13 +370,8 @@ class PrivateStore:
             new = []
             for holder, tag in enumerate((tag for tag in missing if found[tag] is None), last + 1):
                 secret = token_bytes(KEY_SIZE)
-                new.append(
-                    (
-                        holder,
-                        tag,
-                        wrap(self._shelf(db, holder // HOLDERS_A_SHELF), secret, f"holder {holder}"),
-                    )
-                )
+                shelf = self._shelf(db, holder // HOLDERS_A_SHELF)
+                new.append((holder, tag, wrap(shelf, secret, f"holder {holder}")))
                 found[tag] = holder, AESGCM(secret)
             insert(db, "holder", new)
         whole = {tag: known for tag, known in found.items() if known is not None}

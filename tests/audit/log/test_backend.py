@@ -175,4 +175,3 @@ def test_a_closed_store_is_unavailable(store):
 def test_it_says_where_it_is(store):
     """Messages can name the place."""
     assert store.where
-    store.check_writable()
