@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import traceback
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -138,10 +139,16 @@ app.add_typer(store.backend, name="backend")
 app.add_typer(metric.app, name="metric")
 
 
+@cache
+def assembled() -> Any:
+    """Return every command, assembled once: Typer reads the annotations of every option of every command for it."""
+    return typer.main.get_command(app)
+
+
 def run(arguments: list[str] | None = None) -> int:
     """Run one command and return its exit code, whatever happens."""
     try:
-        code = int(app(arguments, prog_name="carag", standalone_mode=False) or Exit.OK)
+        code = int(assembled()(arguments, prog_name="carag", standalone_mode=False) or Exit.OK)
         flush()  # output that cannot be written is a failure of the command
     except BaseException as error:  # noqa: BLE001 - Python exits with 1 after a traceback, which would say "tampered"
         try:

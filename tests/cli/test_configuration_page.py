@@ -8,12 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 
 import pytest
-import typer
 
 from carag.audit import RETENTION
 from carag.cli import _trusted
 from carag.cli._configuration import SETTINGS, Configuration, _Document
-from carag.cli.app import _NOT_CONFIGURED, _defaults, app
+from carag.cli.app import _NOT_CONFIGURED, _defaults, assembled
 from carag.errors import InvalidArgument
 from carag.retrieval import RANKERS
 from carag.service.release import OPERATIONS
@@ -42,7 +41,7 @@ def commands(group: Any, *path: str) -> Iterator[tuple[tuple[str, ...], Any]]:
         yield from commands(one, *path, name)
 
 
-COMMANDS = dict(commands(typer.main.get_command(app)))
+COMMANDS = dict(commands(assembled()))
 
 
 def configured(path: tuple[str, ...]) -> bool:

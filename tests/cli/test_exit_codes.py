@@ -5,15 +5,13 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from functools import cache, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-import typer
 
 from carag.cli import Exit
-from carag.cli.app import app, run
+from carag.cli.app import assembled, run
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,54 +34,34 @@ UNFORESEEN = {
 }
 
 
-def commands(group: typer.Typer = app, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
+def commands(group: Any, *path: str) -> Iterator[tuple[tuple[str, ...], Any]]:
     """Yield every command there is, by its words."""
-    for command in group.registered_commands:
-        assert command.callback is not None
-        yield (*path, command.name or command.callback.__name__), command
-    for below in group.registered_groups:
-        assert below.typer_instance is not None
-        yield from commands(below.typer_instance, (*path, str(below.name)))
+    for name, one in group.commands.items():
+        yield from commands(one, *path, name) if hasattr(one, "commands") else [((*path, name), one)]
 
 
-COMMANDS = dict(commands())
+COMMANDS = dict(commands(assembled()))
 
 
 AS_GIVEN = {("verify",): ["1"], ("receipt",): ["redact", "1", "--out", "2"]}
 """What commands insist on that read their words themselves."""
 
 
-@cache
-def _click() -> Any:
-    return typer.main.get_command(app)
-
-
-def parsed(name: tuple[str, ...]) -> Any:
-    """Return Click's command, with its parameters."""
-    command = _click()
-    for word in name:
-        command = command.commands[word]
-    return command
-
-
 def words_for(name: tuple[str, ...]) -> list[str]:
     """Return a command line with all that the command insists on."""
     words = list(name)
-    for parameter in parsed(name).params:
+    for parameter in COMMANDS[name].params:
         if parameter.required:
             words += ["1"] if parameter.param_type_name == "argument" else [parameter.opts[0], "1"]
     return words + AS_GIVEN.get(name, [])
 
 
 def fail(monkeypatch: pytest.MonkeyPatch, name: tuple[str, ...], error: BaseException) -> None:
-    command = COMMANDS[name]
-
-    @wraps(command.callback)
-    def failing(**_: object) -> int:
+    def failing(*_: object, **__: object) -> int:
         hidden = PRIVATE.upper()
         raise error if hidden else AssertionError
 
-    monkeypatch.setattr(command, "callback", failing)
+    monkeypatch.setattr(COMMANDS[name], "callback", failing)
 
 
 @pytest.mark.parametrize("name", COMMANDS, ids=" ".join)
@@ -211,7 +189,7 @@ def test_ingesting_nothing_usable_is_bad_input(
 def test_both_spellings_of_the_key_are_one_option() -> None:
     """``--vkey`` works wherever ``--key`` does, but is not an option of its own."""
     options = {
-        name: {one for parameter in parsed(name).params for one in parameter.opts} for name in COMMANDS
+        name: {one for parameter in COMMANDS[name].params for one in parameter.opts} for name in COMMANDS
     }
     assert not [name for name, own in options.items() if "--vkey" in own]
     with_key = [name for name, own in options.items() if "--key" in own or name == ("verify",)]
