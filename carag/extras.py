@@ -6,6 +6,7 @@ The packages of an extra are read from CARAG's own metadata, so that ``pyproject
 from __future__ import annotations
 
 import re
+from functools import cache
 from importlib.metadata import PackageNotFoundError, distribution, requires
 from typing import TYPE_CHECKING, Final
 
@@ -44,6 +45,7 @@ def _brings(extra: str) -> Iterator[str]:
                 yield found[1]
 
 
+@cache  # it takes milliseconds, and is asked for with every HTML document
 def _declared() -> list[str]:
     try:
         return requires(_PROJECT) or []

@@ -52,7 +52,7 @@ def without(monkeypatch: pytest.MonkeyPatch, *absent: str) -> None:
             raise PackageNotFoundError(name)
 
     lines = [f"{item}; extra == '{extra}'" for extra, items in DECLARED.items() for item in items]
-    monkeypatch.setattr(extras, "requires", lambda _: lines)
+    monkeypatch.setattr(extras, "_declared", lambda: lines)
     monkeypatch.setattr(extras, "distribution", distribution)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -37,6 +37,24 @@ class Small:
 @pytest.fixture(scope="session", autouse=True)
 def _few_draws() -> Iterator[None]:
     with few_draws(200):
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _built_once() -> Iterator[None]:
+    """Whole runs take the corpus that the first of them built: only reading it again takes half a second.
+
+    ``tests/evaluation/cases/test_corpus.py`` has what is built, and that it is completed in the cache.
+    """
+    built: dict[tuple[str, Path], BuiltCorpus] = {}
+
+    def once(size: str, *, cache: Path, **more: Any) -> BuiltCorpus:
+        if (size, cache) not in built:
+            built[size, cache] = build_corpus(size, cache=cache, **more)
+        return built[size, cache]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("carag.evaluation.run.build_corpus", once)
         yield
 
 
