@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cached_property
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationInfo, model_validator
@@ -162,8 +162,8 @@ class PolicyTable:
             purposes=tuple(document.purposes),
         )
 
-    @classmethod
-    def shipped(cls, profile: str = DEFAULT_PROFILE) -> Self:
+    @staticmethod
+    def shipped(profile: str = DEFAULT_PROFILE) -> PolicyTable:
         """Read the table of a profile that ships with the package.
 
         Examples
@@ -171,8 +171,13 @@ class PolicyTable:
         >>> PolicyTable.shipped().roles[0]
         'sell_side'
         """
-        return cls.from_toml(shipped_text(profile, "roles.toml"), Vocabulary.shipped(profile))
+        return _shipped(profile)
 
     def get(self, role: str, purpose: str) -> Cell | None:
         """Return the cell; None if it does not exist, so that the caller refuses."""
         return self._by_key.get((role, purpose))
+
+
+@cache  # every engine that opens asks for it, some twice
+def _shipped(profile: str) -> PolicyTable:
+    return PolicyTable.from_toml(shipped_text(profile, "roles.toml"), Vocabulary.shipped(profile))

@@ -19,7 +19,7 @@ from carag.evaluation.report.strata import SliceName
 from carag.evaluation.row import read_rows
 from carag.evaluation.run_store import OURS, SUITE, StoreResult, run_store
 from carag.evaluation.systems.own import Corpus, OwnSystem
-from carag.policy import Profile
+from carag.policy import Mask, Profile, table
 from tests.evaluation.own_store import CANARIES, CANARY, QUESTIONS, TEXTS, a_store, written
 
 if TYPE_CHECKING:
@@ -230,11 +230,9 @@ def test_a_store_whose_index_admits_too_much_does_not_pass(
 ) -> None:
     """A mutant of the policy that forbids nothing is seen by the plain reading of the same profile."""
     home = Path(shutil.copytree(made, tmp_path / "own"))
-    from carag.policy import Mask
-    from carag.policy.table import Cell
-
     open_to_all = property(lambda self: (Mask([], [], flags=self._flags),))
-    monkeypatch.setattr(Cell, "compiled", open_to_all)
+    monkeypatch.setattr(table.Cell, "compiled", open_to_all)
+    monkeypatch.setattr(table, "_shipped", table._shipped.__wrapped__)  # the mutant's masks are nobody else's
     result = measured(home)
     assert figure(result, OURS, "cvr_query") == (3, 5)  # no cell is still no cell
     assert not result.passed

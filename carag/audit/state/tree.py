@@ -293,11 +293,8 @@ class StateTree:
         # The file is derived from the store, so a power cut may lose the last change, but must not damage the file.
         for statement in ("PRAGMA journal_mode=WAL", "PRAGMA synchronous=NORMAL", *_SCHEMA):
             self._db.execute(statement)
-        lowest = self._levels[0]
-        for prefix, root in self._db.execute("SELECT prefix, hash FROM root"):
-            lowest[prefix % _BUCKETS] = root or None
-        for below, level in pairwise(self._levels):
-            level[:] = map(_above, below[::2], below[1::2])
+        stored = self._db.execute("SELECT prefix, hash FROM root")
+        _put_roots(self._levels, {prefix % _BUCKETS: root or None for prefix, root in stored})
         if self.note("root") not in {None, self.view().root.hex()}:
             raise CorruptFile(
                 f"{self._path}: its hashes do not lead to its root; delete it to have it rebuilt"
