@@ -35,7 +35,7 @@ from carag.generation.generator import Draft
 from carag.generation.marks import escaped
 from carag.generation.prompts import INSUFFICIENT_EVIDENCE
 from carag.generation.quoting import quotables
-from carag.generation.words import terms
+from carag.generation.words import Stems, terms
 from carag.retrieval.model_files import fingerprint
 from carag.retrieval.reading import asking
 
@@ -132,7 +132,7 @@ class Extractive:
         heads = {position: one.head.text for position, one in enumerate(passages) if one.head is not None}
         if (figure := look_up_alone(question, passages, heads=heads)) is not None:
             return Draft(figure.text, figure.cited)
-        chosen, notes = _chosen(_weighed(question, passages), self._least_coverage), []
+        chosen, notes = _chosen(_weighed(question, passages, self._least_coverage)), []
         if not chosen and len(passages) <= _FEW and not withheld.topic.is_particular:
             chosen, notes = _of_nearest(question, passages), [_NO_WORDS]
         if not chosen:
@@ -144,42 +144,59 @@ class Extractive:
         return Draft("\n".join(filter(None, lines)), tuple(dict.fromkeys(at for _, at in said)))
 
 
-def _weighed(question: str, passages: Sequence[Passage]) -> list[_Weighed]:
-    """Weigh the pieces that contain a word of the question, or what it asks for next to one; the best first."""
+def _weighed(question: str, passages: Sequence[Passage], least: float) -> list[_Weighed]:
+    """Weigh the pieces that contain a word of the question, or what it asks for next to one; the best first.
+
+    Pieces with less than the least share of the question are left out.
+    """
     asked = terms(asking(question)) or terms(question)
     words = frozenset(term for term in asked if not term[0].isdigit())
     kinds = asked_kinds(asking(question))
-    pieces = [
-        one for at, passage in enumerate(passages) for one in quotables(at, passage.text, passage.source)
-    ]
-    seen = Counter(term for piece in pieces for term in piece.terms & asked)
-    weight = {term: log(1 + len(pieces) / max(seen[term], 1)) for term in asked}
+    stems = Stems()
+    pieces = [[*quotables(at, passage.text, passage.source)] for at, passage in enumerate(passages)]
+    held = [_asked_in(stems, asked, one.text, its) for one, its in zip(passages, pieces, strict=True)]
+    seen = Counter(term for _, own in held for one in own for term in one)
+    total = sum(map(len, pieces))
+    weight = {term: log(1 + total / max(seen[term], 1)) for term in asked}
     # fsum is exact, so the order in which a set yields its terms has no effect.
     whole = fsum(weight.values())
-    named = [terms(f"{one.company} {one.form} {one.filed[:4]} {one.source}") for one in passages]
-    around = [terms(one.text) for one in passages]
-    quoted = [
-        frozenset[str]().union(*(one.terms for one in pieces if one.position == at))
-        for at in range(len(passages))
-    ]
-    heads = [named[at] | (one - quoted[at]) for at, one in enumerate(around)]
     found = []
-    for piece, near in zip(pieces, _near(pieces), strict=True):
-        at = piece.position
-        if all(map(words.isdisjoint, (piece.terms, near, heads[at]))):
-            continue
-        said = passages[at].text[slice(*piece.spans[-1])]
-        answers = any(kind.is_in(said, question) for kind in kinds)
-        if piece.terms & words or answers:
-            held = dict.fromkeys(around[at] & asked, _AROUND)
-            held |= dict.fromkeys((near | named[at]) & asked, _BESIDE)
-            held |= dict.fromkeys(piece.terms & asked, 1.0)
-            share = fsum(weight[term] * part for term, part in held.items()) / whole
-            alone = fsum(weight[term] for term in piece.terms & asked) / whole
-            bonus = _KIND_BONUS * answers + _CHANGE_BONUS * piece.changes
-            merit = (share + bonus) / max(1.0, piece.length / _LONG) - _RANK_DISCOUNT * at
-            found.append(_Weighed(piece, share, alone, answers, merit))
+    for passage, its, (around, own) in zip(passages, pieces, held, strict=True):
+        name = f"{passage.company} {passage.form} {passage.filed[:4]} {passage.source}"
+        named = stems.among(asked, name)
+        head = named | around.difference(*own)
+        for piece, said, near in zip(its, own, _near(its, own), strict=True):
+            if words.isdisjoint(near) and words.isdisjoint(head):
+                continue
+            part = {
+                **dict.fromkeys(around, _AROUND),
+                **dict.fromkeys(near | named, _BESIDE),
+                **dict.fromkeys(said, 1.0),
+            }
+            share = fsum(weight[term] * of for term, of in part.items()) / whole
+            if share < least:
+                continue
+            answers = any(kind.is_in(piece.said, question) for kind in kinds)
+            if answers or not words.isdisjoint(said):
+                alone = fsum(weight[term] for term in said) / whole
+                bonus = _KIND_BONUS * answers + _CHANGE_BONUS * piece.changes
+                merit = (share + bonus) / max(1.0, piece.length / _LONG) - _RANK_DISCOUNT * piece.position
+                found.append(_Weighed(piece, share, alone, answers, merit))
     return sorted(found, key=lambda one: one.merit, reverse=True)
+
+
+def _asked_in(
+    stems: Stems, asked: frozenset[str], text: str, pieces: Sequence[Quotable]
+) -> tuple[frozenset[str], list[frozenset[str]]]:
+    """Return the words asked for that a passage has, and those that each of its pieces has; each part is read once."""
+    edges = sorted({0, len(text), *(edge for one in pieces for span in one.spans for edge in span)})
+    parts = [stems.among(asked, text[start:end]) for start, end in pairwise(edges)]
+    at = {edge: number for number, edge in enumerate(edges)}
+    own = [
+        frozenset[str]().union(*(one for start, end in piece.spans for one in parts[at[start] : at[end]]))
+        for piece in pieces
+    ]
+    return frozenset[str]().union(*parts), own
 
 
 def _of_nearest(question: str, passages: Sequence[Passage]) -> list[Quotable]:
@@ -189,11 +206,7 @@ def _of_nearest(question: str, passages: Sequence[Passage]) -> list[Quotable]:
     at = max(range(len(passages)), key=lambda at: passages[at].similarity)
     found = [one for one in quotables(at, passages[at].text, passages[at].source) if one.terms]
     kinds = asked_kinds(asking(question))
-    answering = [
-        one
-        for one in found
-        if any(kind.is_in(passages[at].text[slice(*one.spans[-1])], question) for kind in kinds)
-    ]
+    answering = [one for one in found if any(kind.is_in(one.said, question) for kind in kinds)]
     chosen: list[Quotable] = []
     for one in (answering or found)[:_MAX_PIECES]:
         if not chosen or sum(it.length for it in chosen) + one.length <= _MAX_LENGTH:
@@ -201,24 +214,23 @@ def _of_nearest(question: str, passages: Sequence[Passage]) -> list[Quotable]:
     return chosen
 
 
-def _near(pieces: Sequence[Quotable]) -> list[frozenset[str]]:
+def _near(pieces: Sequence[Quotable], words: Sequence[frozenset[str]]) -> list[frozenset[str]]:
     """Return the words of each piece with those of adjacent sentences; a table row stands alone."""
-    near = [piece.terms for piece in pieces]
+    near = [*words]
     for at, (one, after) in enumerate(pairwise(pieces)):
-        if one.position == after.position and not (one.is_row or after.is_row):
-            near[at] |= after.terms
-            near[at + 1] |= one.terms
+        if not (one.is_row or after.is_row):
+            near[at] |= words[at + 1]
+            near[at + 1] |= words[at]
     return near
 
 
-def _chosen(weighed: Sequence[_Weighed], least: float) -> list[Quotable]:
+def _chosen(weighed: Sequence[_Weighed]) -> list[Quotable]:
     """Choose the best pieces that do not repeat each other."""
     chosen: list[Quotable] = []
-    able = [one for one in weighed if one.share >= least]
-    for one in able:
+    for one in weighed:
         piece = one.piece
         is_near = one.answers and any(piece.position == it.position for it in chosen)
-        is_about = is_near or one.alone >= _MIN_OF_FIRST * able[0].alone
+        is_about = is_near or one.alone >= _MIN_OF_FIRST * weighed[0].alone
         fits = not chosen or sum(it.length for it in chosen) + piece.length <= _MAX_LENGTH
         if is_about and fits and len(chosen) < _MAX_PIECES and all(_adds(piece, it) for it in chosen):
             chosen.append(piece)

@@ -8,15 +8,15 @@ items, and sentences that only refer to another document are not quoted.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from itertools import pairwise
+from dataclasses import dataclass, field
+from itertools import islice, pairwise
 from typing import TYPE_CHECKING, Final
 
 from carag.generation.words import terms
 from carag.labelling.sentences import sentence_ends
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
 
 _Span = tuple[int, int]
@@ -29,15 +29,18 @@ _FIGURE: Final = re.compile(r"[($]*[\d,]*\d(?:\.\d+)?[)%]*|[$(—–-]")
 _ROW_FIGURES: Final = 2
 """Figures at the end of a line that make it a table row without separators."""
 _YEAR: Final = re.compile(r"\b(?:19|20)\d\d\b")
-_CLOSING: Final = r"""["'”’)\]]*"""
+_DASHES: Final = "-–—"
+_CLOSING: Final = """"'”’)]"""
 _WHOLE: Final = re.compile(
-    rf"(?:(?:[!?;:]|(?<!\d)\.){_CLOSING}\d{{0,2}}|[.;:]\s*[-–—]?|[;,]\s*(?:and|or)){_CLOSING}\Z"
+    r"(?:(?:[!?;:]|(?<!\d)\.)CLOSING*\d{0,2}|[.;:]\s*[-–—]?|[;,]\s*(?:and|or))CLOSING*\Z".replace(
+        "CLOSING", f"[{re.escape(_CLOSING)}]"
+    )
 )
 """How a sentence or an item ends, with or without the number of a footnote."""
+_WHOLE_MARKS: Final = (".", ";", ":", "!", "?")
+"""The marks that alone are such an ending, as nearly every sentence has it."""
 _TAIL: Final = 80
 """Characters at the end of a text in which its ending is looked for; no ending is longer, footnotes included."""
-_LEAD_IN: Final = re.compile(rf":\s*[-–—]*{_CLOSING}\Z")
-_QUESTION: Final = re.compile(rf"[?？]{_CLOSING}\Z")
 _KINDS: Final = ("roman", "letter", "capital", "number")
 _MARKER: Final = re.compile(
     r"""\s*(?: (?P<opens>\(?)
@@ -53,10 +56,13 @@ _GOES_ON: Final = re.compile(
     re.IGNORECASE,
 )
 """How a line ends that continues in the next."""
+_LAST_WORD: Final = len("paragraphs.")
+"""Characters of the longest such ending."""
 _PARAGRAPH: Final = 160
 """Characters. A longer line is a paragraph, not one of the lines that a paragraph was broken into."""
 _SHORT: Final = 0.65
 """Share of the passage's longest line: a shorter line was not broken for lack of room."""
+_INK: Final = re.compile(r"\S")
 _WORD: Final = re.compile(r"[^\W\d_]{2,}")
 _MIN_WORDS: Final = 2
 """Words in the shortest sentence; an item may have fewer."""
@@ -89,13 +95,26 @@ class Quotable:
 
     position: int
     """Of its passage, from 0."""
+    text: str = field(repr=False)
+    """Of the whole passage."""
     spans: tuple[_Span, ...]
     """What is shown, as offsets in the passage; the last is the piece itself, the others are what it needs."""
-    terms: frozenset[str]
-    """Those of all that is shown."""
-    changes: bool
-    """Whether it says that a figure or a rule changes."""
     is_row: bool
+
+    @property
+    def said(self) -> str:
+        """The piece itself."""
+        return self.text[slice(*self.spans[-1])]
+
+    @property
+    def terms(self) -> frozenset[str]:
+        """Those of all that is shown."""
+        return terms("\n".join(self.text[start:end] for start, end in self.spans))
+
+    @property
+    def changes(self) -> bool:
+        """Whether it says that a figure or a rule changes."""
+        return _CHANGES.search(self.text, *self.spans[-1]) is not None
 
     @property
     def length(self) -> int:
@@ -121,50 +140,52 @@ def quotables(position: int, text: str, source: str = "") -> Iterator[Quotable]:
     >>> [text[slice(*one.spans[-1])] for one in quotables(0, text)]
     ['The fee is Rs. 5. However, a student pays none.']
     """
-    at = prose = 0
+    width = max(map(len, text.splitlines()), default=0)
+    at = 0
     header: _Span | None = None
+    prose: list[str] = []
     found: list[tuple[_Span, ...]] = []
     for line in text.splitlines(keepends=True):
         if _is_row(line):
-            found += _prose(text, prose, at, source)
+            found += _prose(text, at, prose, width, source)
             row = _trim(text, at, at + len(line))
             found.append((header, row) if header else (row,))
             if _YEAR.search(text, *row):
                 header = row
-            prose = at + len(line)
-        elif line.strip():
-            header = None
+            prose = []
+        else:
+            prose.append(line)
+            if header and line.strip():
+                header = None
         at += len(line)
-    for spans in (*found, *_prose(text, prose, at, source)):
-        shown = "\n".join(text[start:end] for start, end in spans)
-        changes = _CHANGES.search(text, *spans[-1]) is not None
-        yield Quotable(position, spans, terms(shown), changes, _is_row(text[slice(*spans[-1])]))
+    for spans in (*found, *_prose(text, at, prose, width, source)):
+        yield Quotable(position, text, spans, _is_row(text[slice(*spans[-1])]))
 
 
-def _prose(text: str, start: int, end: int, source: str) -> list[tuple[_Span, ...]]:
-    """Return the sentences that can be quoted, each after what it needs."""
+def _prose(text: str, end: int, lines: Sequence[str], width: int, source: str) -> list[tuple[_Span, ...]]:
+    """Return the sentences of the lines up to an end that can be quoted, each after what it needs."""
     found: list[tuple[_Span, ...]] = []
     lists: list[_List] = []
     question: tuple[_Span, ...] = ()
     joins = False
-    for paragraph in _paragraphs(text, start, end):
-        marker = _marker(text[slice(*paragraph)])
+    for paragraph in _paragraphs(text, end, lines, width):
+        marker = _marker(text, paragraph)
         _enter(lists, marker)
         for span in pairwise([paragraph[0], *sentence_ends(text, *paragraph), paragraph[1]]):
             span = _trim(text, *span)
             said = text[slice(*span)]
             if joins and _belongs(said, text[slice(*found[-1][-1])]):
                 *needs, (begins, _) = found.pop()
-                if not _ends_in(_LEAD_IN, said):
+                if not _leads_in(said):
                     found.append((*needs, (begins, span[1])))
                     continue
                 # The items say what changes, so what the lead-in recalls is not quoted without them.
             joins = False
-            if _ends_in(_QUESTION, said):
+            if _asks(said):
                 question, lists = (span,), []
-            elif _ends_in(_LEAD_IN, said):
+            elif _leads_in(said):
                 lists.append(_List(marker, span))
-            elif _is_sentence(said, source) and (lists or len(_WORD.findall(said)) >= _MIN_WORDS):
+            elif _is_sentence(said, source) and (lists or _has_words(said)):
                 joins = not any(_REFERS.match(text, *one.span) for one in lists)
                 if joins:
                     found.append((*question, *(one.span for one in lists[-2:]), span))
@@ -173,17 +194,17 @@ def _prose(text: str, start: int, end: int, source: str) -> list[tuple[_Span, ..
 
 def _is_sentence(said: str, source: str) -> bool:
     """Tell a sentence from a title, a reference, and what the start or end of the passage cuts off."""
-    if not _ends_in(_WHOLE, said) or _REFERS.match(said) or " ".join(said.split()).rstrip(".") in source:
+    if not _is_whole(said) or _REFERS.match(said) or " ".join(said.split()).rstrip(".") in source:
         return False
     return not said[:1].islower() or _MARKER.match(said) is not None
 
 
 def _belongs(said: str, before: str) -> bool:
     """Tell whether a sentence belongs to the one before: as its proviso, or as a change of what it recalls."""
-    if not _ends_in(_WHOLE, said):
+    if not _is_whole(said):
         return False
     changes = _CHANGES.search(said) and (_POINTS_BACK.match(said) or _RECALLS.search(before))
-    return bool(changes) or (_QUALIFIES.match(said) is not None and not _ends_in(_LEAD_IN, said))
+    return bool(changes) or (_QUALIFIES.match(said) is not None and not _leads_in(said))
 
 
 def _enter(lists: list[_List], marker: _Marker) -> None:
@@ -205,59 +226,79 @@ def _is_item(marker: _Marker, of: _List) -> bool:
     return alike and len(marker[1]) == len(of.last[1]) == 1 and ord(marker[1]) == ord(of.last[1]) + 1
 
 
-def _marker(paragraph: str) -> _Marker:
-    found = _MARKER.match(paragraph)
+def _marker(text: str, paragraph: _Span) -> _Marker:
+    found = _MARKER.match(text, *paragraph)
     if not found:
         return "", ""
     kind = next((one for one in _KINDS if found[one]), found.lastgroup or "")
     return f"{found['opens'] or ''}{kind}{found[kind].count('.') or ''}{found['closes'] or ''}", found[kind]
 
 
-def _paragraphs(text: str, start: int, end: int) -> Iterator[_Span]:
+def _paragraphs(text: str, end: int, lines: Sequence[str], width: int) -> Iterator[_Span]:
     """Cut where no sentence continues: before items, after lead-ins and headings, and at most blank lines."""
-    lines = text[start:end].splitlines(keepends=True)
-    width = max(map(len, text.splitlines()), default=0)
-    at = first = start
-    for line, after in zip(lines, [*lines[1:], ""], strict=False):
+    at = first = end - sum(map(len, lines))
+    begins = True
+    for line, below in zip(lines, [*lines[1:], ""], strict=False):
         at += len(line)
-        following = text[at:end].lstrip()
-        if not line.strip():
+        said = line.strip()
+        if not said:
             continue
-        is_heading = not text[first : at - len(line)].strip() and _is_heading(line, following)
-        if is_heading or _ends(line.strip(), following, width, is_blank=not after.strip()):
+        after = _INK.search(text, at, end)
+        if (
+            after is None
+            or (begins and after[0].isupper() and _is_heading(line))
+            or _ends(said, after, width, is_blank=not below.strip())
+        ):
             yield first, at
             first = at
+        begins = first == at
 
 
-def _is_heading(line: str, after: str) -> bool:
-    """Tell a numbered line in capitals only, before a capital, from the first line of a paragraph."""
+def _is_heading(line: str) -> bool:
+    """Tell a numbered line in capitals only, from the first line of a paragraph; a capital comes after it."""
     number = _MARKER.match(line)
     words = [word for word in line[number.end() :].split() if len(word) > _LITTLE] if number else []
-    return bool(words) and all(not word[0].islower() for word in words) and after[:1].isupper()
+    return bool(words) and all(not word[0].islower() for word in words)
 
 
-def _ends(line: str, after: str, width: int, *, is_blank: bool) -> bool:
-    """Tell whether a paragraph ends with a line; ``after`` is what follows, after a blank line or not."""
-    if not after or _ends_in(_LEAD_IN, line):
+def _ends(line: str, after: re.Match[str], width: int, *, is_blank: bool) -> bool:
+    """Tell whether a paragraph ends with a line; ``after`` begins what follows, after a blank line or not."""
+    if _leads_in(line):
         return True
-    if _ends_in(_GOES_ON, line) and not (is_blank and line.endswith(",")):
+    if _goes_on(line) and not (is_blank and line.endswith(",")):
         return False
-    if _MARKER.match(after):
+    if _MARKER.match(after.string, after.start(), after.endpos):
         return True
     is_last = is_blank or len(line) < _SHORT * width or len(line) > _PARAGRAPH
-    return is_last and (not after[0].islower() or (is_blank and _ends_in(_WHOLE, line)))
+    return is_last and (not after[0].islower() or (is_blank and _is_whole(line)))
 
 
-def _ends_in(ending: re.Pattern[str], text: str) -> bool:
-    """Tell whether a text has such an ending."""
-    return ending.search(text, max(0, len(text) - _TAIL)) is not None
+def _leads_in(text: str) -> bool:
+    """Tell whether a text ends in a colon, perhaps with dashes and closing marks after it."""
+    return text[-_TAIL:].rstrip(_CLOSING).rstrip(_DASHES).rstrip().endswith(":")
+
+
+def _asks(text: str) -> bool:
+    return text[-_TAIL:].rstrip(_CLOSING).endswith(("?", "？"))
+
+
+def _is_whole(text: str) -> bool:
+    return text.endswith(_WHOLE_MARKS) or _WHOLE.search(text, max(0, len(text) - _TAIL)) is not None
+
+
+def _goes_on(line: str) -> bool:
+    return _GOES_ON.search(line, max(0, len(line) - _LAST_WORD)) is not None
+
+
+def _has_words(said: str) -> bool:
+    """Tell whether a text has the words of the shortest sentence, without looking at those after them."""
+    return next(islice(_WORD.finditer(said), _MIN_WORDS - 1, None), None) is not None
 
 
 def _is_row(line: str) -> bool:
-    if _CELL in line:
-        return True
-    words = line.split()[-_ROW_FIGURES:]
-    return len(words) == _ROW_FIGURES and all(_FIGURE.fullmatch(word) for word in words)
+    """Tell a line with cells, or with figures at its end; the last, which decides most, is looked at first."""
+    words = line.rsplit(None, _ROW_FIGURES)[: -_ROW_FIGURES - 1 : -1]
+    return _CELL in line or (len(words) == _ROW_FIGURES and all(map(_FIGURE.fullmatch, words)))
 
 
 def _trim(text: str, start: int, end: int) -> _Span:

@@ -29,6 +29,21 @@ def terms(text: str) -> frozenset[str]:
     return frozenset(map(_stem, {*_TERM.findall(text.lower())} - _STOP_WORDS))
 
 
+class Stems(dict[str, str]):
+    """What the words and numbers in lower case reduce to, each found once; a stop word reduces to nothing.
+
+    It lives no longer than one request: what one session's passages left in it, another would notice by time.
+    """
+
+    def __missing__(self, word: str) -> str:
+        stem = self[word] = "" if word in _STOP_WORDS else _stem(word)
+        return stem
+
+    def among(self, terms: frozenset[str], text: str) -> frozenset[str]:
+        """Return those of some terms that a text has."""
+        return terms.intersection(map(self.__getitem__, _TERM.findall(text.lower())))
+
+
 def _stem(term: str) -> str:
     """Strip an English ending, by a few rules that are the same for question and passage."""
     if term[-1] not in _LAST:
