@@ -35,7 +35,7 @@ from carag.generation.generator import Draft
 from carag.generation.marks import escaped
 from carag.generation.prompts import INSUFFICIENT_EVIDENCE
 from carag.generation.quoting import quotables
-from carag.generation.words import Stems, terms
+from carag.generation.words import Asked, terms
 from carag.retrieval.model_files import fingerprint
 from carag.retrieval.reading import asking
 
@@ -152,9 +152,9 @@ def _weighed(question: str, passages: Sequence[Passage], least: float) -> list[_
     asked = terms(asking(question)) or terms(question)
     words = frozenset(term for term in asked if not term[0].isdigit())
     kinds = asked_kinds(asking(question))
-    stems = Stems()
+    in_text = Asked(asked)
     pieces = [[*quotables(at, passage.text, passage.source)] for at, passage in enumerate(passages)]
-    held = [_asked_in(stems, asked, one.text, its) for one, its in zip(passages, pieces, strict=True)]
+    held = [_asked_in(in_text, one.text, its) for one, its in zip(passages, pieces, strict=True)]
     seen = Counter(term for _, own in held for one in own for term in one)
     total = sum(map(len, pieces))
     weight = {term: log(1 + total / max(seen[term], 1)) for term in asked}
@@ -163,7 +163,7 @@ def _weighed(question: str, passages: Sequence[Passage], least: float) -> list[_
     found = []
     for passage, its, (around, own) in zip(passages, pieces, held, strict=True):
         name = f"{passage.company} {passage.form} {passage.filed[:4]} {passage.source}"
-        named = stems.among(asked, name)
+        named = in_text.among(name)
         head = named | around.difference(*own)
         for piece, said, near in zip(its, own, _near(its, own), strict=True):
             if words.isdisjoint(near) and words.isdisjoint(head):
@@ -186,11 +186,11 @@ def _weighed(question: str, passages: Sequence[Passage], least: float) -> list[_
 
 
 def _asked_in(
-    stems: Stems, asked: frozenset[str], text: str, pieces: Sequence[Quotable]
+    asked: Asked, text: str, pieces: Sequence[Quotable]
 ) -> tuple[frozenset[str], list[frozenset[str]]]:
     """Return the words asked for that a passage has, and those that each of its pieces has; each part is read once."""
     edges = sorted({0, len(text), *(edge for one in pieces for span in one.spans for edge in span)})
-    parts = [stems.among(asked, text[start:end]) for start, end in pairwise(edges)]
+    parts = [asked.among(text[start:end]) for start, end in pairwise(edges)]
     at = {edge: number for number, edge in enumerate(edges)}
     own = [
         frozenset[str]().union(*(one for start, end in piece.spans for one in parts[at[start] : at[end]]))
@@ -226,23 +226,23 @@ def _near(pieces: Sequence[Quotable], words: Sequence[frozenset[str]]) -> list[f
 
 def _chosen(weighed: Sequence[_Weighed]) -> list[Quotable]:
     """Choose the best pieces that do not repeat each other."""
-    chosen: list[Quotable] = []
+    chosen: dict[Quotable, frozenset[str]] = {}
     for one in weighed:
         piece = one.piece
         is_near = one.answers and any(piece.position == it.position for it in chosen)
         is_about = is_near or one.alone >= _MIN_OF_FIRST * weighed[0].alone
         fits = not chosen or sum(it.length for it in chosen) + piece.length <= _MAX_LENGTH
-        if is_about and fits and len(chosen) < _MAX_PIECES and all(_adds(piece, it) for it in chosen):
-            chosen.append(piece)
-    return chosen
+        if is_about and fits and len(chosen) < _MAX_PIECES:
+            own = piece.terms
+            if all(_adds(own, its, to=it) for it, its in chosen.items()):
+                chosen[piece] = own
+    return [*chosen]
 
 
-def _adds(piece: Quotable, to: Quotable) -> bool:
-    """Tell whether a piece adds enough to another, or states the figure that the other changes."""
-    more = piece.terms - to.terms
-    return len(more) >= _MIN_NEW * len(piece.terms) or (
-        to.changes and any(term[0].isdigit() for term in more)
-    )
+def _adds(words: frozenset[str], its: frozenset[str], *, to: Quotable) -> bool:
+    """Tell whether a piece with some words adds enough to another, or states the figure that the other changes."""
+    more = words - its
+    return len(more) >= _MIN_NEW * len(words) or (any(term[0].isdigit() for term in more) and to.changes)
 
 
 def _in_order(chosen: Sequence[Quotable]) -> list[Quotable]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-_TERM: Final = re.compile(r"\d[\d,.]*\d|\d|[^\W\d_]+")
+_TERM: Final = re.compile(r"[^\W\d_]+|\d(?:[\d,.]*\d)?")
 _STOP_WORDS: Final = frozenset(
     _TERM.findall(
         "a about above all an and any are as at be been by can could did do does each for from fy give had "
@@ -29,19 +29,24 @@ def terms(text: str) -> frozenset[str]:
     return frozenset(map(_stem, {*_TERM.findall(text.lower())} - _STOP_WORDS))
 
 
-class Stems(dict[str, str]):
-    """What the words and numbers in lower case reduce to, each found once; a stop word reduces to nothing.
+class Asked:
+    """Words and numbers, as :func:`terms` reduces them, to be found in texts without reducing all their words."""
 
-    It lives no longer than one request: what one session's passages left in it, another would notice by time.
-    """
+    def __init__(self, terms: frozenset[str]) -> None:
+        self._terms = terms
+        self._forms = {
+            form: term
+            for term in terms
+            for form in (term, *(term + one for one in ("s", "ed", "ing")), term[:-1] + "ies")
+            if _stem(form) == term and form not in _STOP_WORDS
+        }
 
-    def __missing__(self, word: str) -> str:
-        stem = self[word] = "" if word in _STOP_WORDS else _stem(word)
-        return stem
-
-    def among(self, terms: frozenset[str], text: str) -> frozenset[str]:
-        """Return those of some terms that a text has."""
-        return terms.intersection(map(self.__getitem__, _TERM.findall(text.lower())))
+    def among(self, text: str) -> frozenset[str]:
+        """Return those that a text has: the same as ``terms(text)`` has of them."""
+        words = _TERM.findall(text.lower())
+        found = {self._forms[form] for form in self._forms.keys() & words}
+        found.update(self._terms.intersection([one.replace(",", "") for one in words if "," in one]))
+        return frozenset(found)
 
 
 def _stem(term: str) -> str:

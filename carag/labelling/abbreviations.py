@@ -63,7 +63,7 @@ _PLACES: Final = re.compile(
     re.IGNORECASE,
 )
 """Things numbered by a letter, which is then not an initial: ``set out in Annex B.``"""
-_NUMBER: Final = re.compile(r"\(?(?:\d{1,3}(?:\.\d{1,3})*[A-Za-z]?|[IVXL]{1,6}|[ivx]{1,5}|[A-Za-z])\)?\.$")
+_NUMBER: Final = re.compile(r"\(?(?:\d{1,3}(?:\.\d{1,3})*[A-Za-z]?|[IVXL]{1,6}|[ivx]{1,5}|[A-Za-z])\)?\.")
 _CODE: Final = re.compile(r"\bart\.\s[ADLR]\.$")
 """French codes number their articles like this: ``art. L. 511-33``."""
 _ITEM: Final = re.compile(r"\bItem\s\d{1,2}[A-Z]?\.$", re.IGNORECASE)
@@ -115,8 +115,8 @@ _STARTS: Final = _listed(
 
 def abbreviates(text: str, stop: int) -> bool:
     """Tell whether the full stop at ``text[stop - 1]`` belongs to an abbreviation, so that no sentence ends there."""
-    number = _NUMBER.search(text, max(0, stop - _REACH), stop)
-    return (number is not None and _begins(text, number.start())) or _is_known(text, stop)
+    *_, word = text[max(0, stop - _REACH) : stop].split()
+    return (_NUMBER.fullmatch(word) is not None and _begins(text, stop - len(word))) or _is_known(text, stop)
 
 
 def _begins(text: str, start: int) -> bool:

@@ -12,10 +12,12 @@ if TYPE_CHECKING:
 
 
 _STOP: Final = re.compile(
-    r"""(?<![.!?…(\[])(?P<mark>[.!?…]+) (?:\s?»|['"”’“)\]])* \s+      # with its quotation marks, but not (...)
+    r"""[.!?…。！？](?:                     # one class begins all, so that the engine skips to it
+        (?<=[.!?…])(?<![.!?…(\[].)(?P<more>[.!?…]*)                # the first of a run, but not (...)
+        (?:\s?»|['"”’“)\]])* \s+                                 # with its quotation marks
         (?=\([a-z\d]{1,4}\)\s | [•§] | ["'“‘„«(\[€$£₹¿¡]*\s?(?P<first>\w))
-      | [。！？][”」』）]*\s*                                           # where no spaces are written""",
-    re.VERBOSE,
+      | (?<=[。！？])[”」』）]*\s*)                                    # where no spaces are written""",
+    re.VERBOSE | re.DOTALL,
 )
 _LINES: Final = re.compile(r"\n+")
 _PARAGRAPHS: Final = re.compile(r"\n\s*\n|:[ \t]*\n")
@@ -26,7 +28,7 @@ def sentence_ends(text: str, start: int = 0, end: int | None = None) -> Iterator
     for stop in _STOP.finditer(text, start, len(text) if end is None else end):
         if stop["first"] is not None and stop["first"].islower():
             continue
-        if stop["mark"] != "." or not abbreviates(text, stop.start() + 1):
+        if stop["more"] or text[stop.start()] != "." or not abbreviates(text, stop.start() + 1):
             yield stop.end()
 
 
