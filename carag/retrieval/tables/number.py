@@ -37,14 +37,26 @@ class Number:
 
 def read_number(text: str) -> Number | None:
     """Read a cell, or return None if it is not a figure; a bare year is not, because it names a column."""
-    text = text.strip()
-    match = _FIGURE.fullmatch(text) if len(text) <= _MOST else None
-    if match is None or is_year(text) or bool(match["open"]) != bool(match["close"]):
+    match = _figure(text)
+    if match is None:
         return None
     value = Decimal(match["digits"].replace(",", ""))
     if match["open"] or match["minus"]:
         value = -value
     return Number(value, bool(match["p"] or match["q"]), match["a"] or match["b"] or "")
+
+
+def is_number(text: str) -> bool:
+    """Tell whether :func:`read_number` can read a cell."""
+    return _figure(text) is not None
+
+
+def _figure(text: str) -> re.Match[str] | None:
+    text = text.strip()
+    match = _FIGURE.fullmatch(text) if len(text) <= _MOST else None
+    if match is None or is_year(text) or bool(match["open"]) != bool(match["close"]):
+        return None
+    return match
 
 
 def is_nil(text: str) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
-from carag.retrieval.tables.number import NOTES, is_nil, is_year, read_number
+from carag.retrieval.tables.number import NOTES, is_nil, is_number, is_year
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -29,9 +29,7 @@ UNIT_WORDS: Final = re.compile(
 )
 """Names of units or scales in a head."""
 _YEAR: Final = re.compile(r"\b(?:19|20)\d\d\b")
-_LINE: Final = re.compile(r"^[^\S\n]*((?:\S(?:.*\S)?)?)", re.MULTILINE)
-"""A line, as far as it is not blank; it matches once a line."""
-_PIPE: Final = re.compile(r"(?<!\S)\|(?!\S)")
+_PIPE: Final = re.compile(r"\|(?<!\S\|)(?!\S)")
 _FIGURE: Final = re.compile(
     r"(?<!\S)(?:[$€£¥]\s?)?(?:\(\s?)?(?:[$€£¥]\s?)?(?:\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d{1,15}(?:\.\d{1,9})?|\.\d{1,9})"
     r"(?:\s?\))?(?:\s?%)?(?!\S)|(?<!\S)(?:[$€£¥]\s?)?[-–—](?!\S)"
@@ -41,7 +39,7 @@ _PERIOD: Final = re.compile(
     re.IGNORECASE,
 )
 _LAST: Final = frozenset(")%-–—*†‡§¹²³⁴⁵⁶⁷⁸⁹⁰")
-"""Last characters of figures or periods that do not end in a digit. Most lines are prose and end in none of these."""
+"""Last characters of figures and periods that do not end in a digit. Most lines are prose and end in none of these."""
 _LONE_SIGN: Final = re.compile(r"(?:US)?[$€£¥(]{1,3}")
 _CLOSING: Final = re.compile(r"\)?\s?%?")
 _GOES_ON: Final = re.compile(r"(?:,|\b(?:and|or|of|to|for|in|by|from|at|the|net|shares))$", re.IGNORECASE)
@@ -106,14 +104,17 @@ def tables_of(text: str) -> list[Table]:
 
 def torn_row(text: str) -> Span | None:
     r"""Return the line of a text's first row, if it is among the first lines and has no heads before it."""
-    lines = list(islice(_lines(text), _TOP))
-    if not any(line.cells for line in lines):  # as in most passages, which are prose
+    if not any(
+        _may_have_cells(line.rstrip()) for line in text.split("\n", _TOP)[:_TOP]
+    ):  # as in most passages, which are prose
         return None
     builder = _Builder(text)
-    for line in lines:
+    for line in islice(_lines(text), _TOP):
         builder.line(line)
+        if builder.table.heads:  # they stay until the first row
+            return None
         if builder.table.rows:
-            return None if builder.table.heads else (line.start, line.end)
+            return line.start, line.end
     return None
 
 
@@ -198,7 +199,7 @@ class _Builder:
 
     def _kind(self, texts: list[str]) -> str:
         values = texts[1:]
-        if any(read_number(one) for one in values) or read_number(texts[0]):
+        if any(map(is_number, values)) or is_number(texts[0]):
             return "row"
         if any(is_nil(one) for one in values):
             return "row" if texts[0] else "section"
@@ -216,7 +217,7 @@ class _Builder:
         return "head" if not own else "unclear"
 
     def _row(self, line: _Line, texts: list[str]) -> None:
-        has_label = read_number(texts[0]) is None and not is_nil(texts[0])
+        has_label = not is_number(texts[0]) and not is_nil(texts[0])
         self._raw.add(len(line.cells) + (not has_label))
         label = line.cells[0] if has_label else (line.cells[0][0], line.cells[0][0])
         values = line.cells[1:] if has_label else line.cells
@@ -231,7 +232,7 @@ class _Builder:
         section = (
             self._above[-1] if self._above else (self.table.rows[-1].section if self.table.rows else None)
         )
-        if any(read_number(self._text[slice(*cell.span)].replace("|", "")) for cell in cells):
+        if any(is_number(self._text[slice(*cell.span)].replace("|", "")) for cell in cells):
             self.table.rows.append(Row(label, tuple(cells), section))
 
     def _whole_label(self, label: Span) -> Span:
@@ -294,24 +295,24 @@ def _merged(text: str, cells: Sequence[Cell]) -> list[Cell]:
 
 
 def _lines(text: str) -> Iterator[_Line]:
-    for line in _LINE.finditer(text):
-        start, end = line.span(1)
-        yield _Line(start, end, _cells(text, start, end) if start < end else ())
+    at = 0
+    for line in text.split("\n"):
+        start, end = _trimmed(text, at, at + len(line))
+        yield _Line(start, end, _cells(text, start, end) if _may_have_cells(text[start:end]) else ())
+        at += len(line) + 1
+
+
+def _may_have_cells(line: str) -> bool:
+    """Tell a line with a bar, or with a last character that a figure or a period may have: prose has neither."""
+    last = line[-1:]
+    return "|" in line or last in _LAST or last.isdigit()
 
 
 def _cells(text: str, start: int, end: int) -> tuple[Span, ...]:
-    # Nearly all lines have no bar, and this test is faster than the pattern.
-    bars = (
-        [match.span() for match in _PIPE.finditer(text, start, end)]
-        if text.find("|", start, end) >= 0
-        else []
-    )
-    if bars:
+    if bars := [match.span() for match in _PIPE.finditer(text, start, end)]:
         edges = [start, *(edge for bar in bars for edge in bar), end]
         cells = [_trimmed(text, *edges[at : at + 2]) for at in range(0, len(edges), 2)]
         return (cells[0], *(one for cell in cells[1:] for one in _apart(text, cell)))
-    if not (text[end - 1] in _LAST or text[end - 1].isdigit()):
-        return ()
     for pattern in (_FIGURE, _PERIOD):
         found = [match.span() for match in pattern.finditer(text, start, end)]
         many, last = len(found), end
@@ -326,13 +327,12 @@ def _cells(text: str, start: int, end: int) -> tuple[Span, ...]:
 
 def _apart(text: str, cell: Span) -> tuple[Span, ...]:
     """Split a cell with several figures, which some readers leave together."""
-    if len(text[slice(*cell)].split()) == 1:
+    said = text[slice(*cell)]
+    if not _may_have_cells(said) or len(said.split(None, 1)) == 1:
         return (cell,)
     found = tuple(match.span() for match in _FIGURE.finditer(text, *cell))
-    figures = all(read_number(text[slice(*one)]) for one in found)
-    return (
-        found if len(found) > 1 and figures and not _FIGURE.sub("", text[slice(*cell)]).strip() else (cell,)
-    )
+    is_apart = len(found) > 1 and all(is_number(text[slice(*one)]) for one in found)
+    return found if is_apart and not _FIGURE.sub("", said).strip() else (cell,)
 
 
 def _trimmed(text: str, start: int, end: int) -> Span:
