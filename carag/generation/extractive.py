@@ -160,6 +160,7 @@ def _weighed(question: str, passages: Sequence[Passage], least: float) -> list[_
     weight = {term: log(1 + total / max(seen[term], 1)) for term in asked}
     # fsum is exact, so the order in which a set yields its terms has no effect.
     whole = fsum(weight.values())
+    beside, elsewhere = ({term: one * part for term, one in weight.items()} for part in (_BESIDE, _AROUND))
     found = []
     for passage, its, (around, own) in zip(passages, pieces, held, strict=True):
         name = f"{passage.company} {passage.form} {passage.filed[:4]} {passage.source}"
@@ -168,12 +169,9 @@ def _weighed(question: str, passages: Sequence[Passage], least: float) -> list[_
         for piece, said, near in zip(its, own, _near(its, own), strict=True):
             if words.isdisjoint(near) and words.isdisjoint(head):
                 continue
-            part = {
-                **dict.fromkeys(around, _AROUND),
-                **dict.fromkeys(near | named, _BESIDE),
-                **dict.fromkeys(said, 1.0),
-            }
-            share = fsum(weight[term] * of for term, of in part.items()) / whole
+            other = (near | named) - said
+            parts = ((weight, said), (beside, other), (elsewhere, around - other - said))
+            share = fsum([of[term] for of, terms_ in parts for term in terms_]) / whole
             if share < least:
                 continue
             answers = any(kind.is_in(piece.said, question) for kind in kinds)

@@ -135,7 +135,7 @@ def _begins(text: str, start: int) -> bool:
 def _is_known(text: str, stop: int) -> bool:
     """Tell whether the word before a full stop is an abbreviation there, or an ordinal."""
     before, behind = text[max(0, stop - _REACH) : stop], text[stop : stop + _REACH]
-    if not (found := _WORD.search(before)) or not behind.strip():
+    if not (found := _WORD.search(before.rsplit(None, 1)[-1])) or not behind.strip():
         return False
     word, folded = found[0], found[0].casefold()
     letters = _LETTERS.search(before)
