@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-_NUMBER: Final = (
-    r"(?:\d[\d,.]*|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|fifteen|twenty|thirty|forty"
-    r"|fifty|sixty|seventy|eighty|ninety|hundred|thousand|half))"
+_NUMBER: Final = (  # by the first letter, so that most words are left after one comparison
+    r"(?:\d[\d,.]*|\b(?:one|t(?:wo|hree|en|welve|wenty|hirty|housand)|f(?:our|ive|ifteen|orty|ifty)"
+    r"|s(?:ix|even|ixty|eventy)|e(?:ight|leven|ighty)|nin(?:e|ety)|h(?:undred|alf)))"
 )
 _MONTH: Final = r"\b(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?"
 

@@ -23,10 +23,9 @@ the benchmark's development questions, with the oracle's passages (bench/edgar/R
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 from itertools import pairwise
 from math import fsum, log
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from carag.errors import InvalidArgument
 from carag.generation.asked_kind import asked_kinds, not_said
@@ -81,8 +80,7 @@ _LONG: Final = 600
 question by chance."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Weighed:
+class _Weighed(NamedTuple):
     piece: Quotable
     share: float
     """Of the question, 0 to 1, with what is around the piece."""
@@ -165,9 +163,9 @@ def _weighed(question: str, passages: Sequence[Passage], least: float) -> list[_
     for passage, its, (around, own) in zip(passages, pieces, held, strict=True):
         name = f"{passage.company} {passage.form} {passage.filed[:4]} {passage.source}"
         named = in_text.among(name)
-        head = named | around.difference(*own)
+        is_headed = not words.isdisjoint(named | around.difference(*own))
         for piece, said, near in zip(its, own, _near(its, own), strict=True):
-            if words.isdisjoint(near) and words.isdisjoint(head):
+            if not is_headed and words.isdisjoint(near):
                 continue
             other = (near | named) - said
             parts = ((weight, said), (beside, other), (elsewhere, around - other - said))
@@ -191,7 +189,7 @@ def _asked_in(
     parts = [asked.among(text[start:end]) for start, end in pairwise(edges)]
     at = {edge: number for number, edge in enumerate(edges)}
     own = [
-        frozenset[str]().union(*(one for start, end in piece.spans for one in parts[at[start] : at[end]]))
+        frozenset[str]().union(*[one for start, end in piece.spans for one in parts[at[start] : at[end]]])
         for piece in pieces
     ]
     return frozenset[str]().union(*parts), own
@@ -225,15 +223,17 @@ def _near(pieces: Sequence[Quotable], words: Sequence[frozenset[str]]) -> list[f
 def _chosen(weighed: Sequence[_Weighed]) -> list[Quotable]:
     """Choose the best pieces that do not repeat each other."""
     chosen: dict[Quotable, frozenset[str]] = {}
+    length = 0
     for one in weighed:
         piece = one.piece
         is_near = one.answers and any(piece.position == it.position for it in chosen)
         is_about = is_near or one.alone >= _MIN_OF_FIRST * weighed[0].alone
-        fits = not chosen or sum(it.length for it in chosen) + piece.length <= _MAX_LENGTH
+        fits = not chosen or length + piece.length <= _MAX_LENGTH
         if is_about and fits and len(chosen) < _MAX_PIECES:
             own = piece.terms
             if all(_adds(own, its, to=it) for it, its in chosen.items()):
                 chosen[piece] = own
+                length += piece.length
     return [*chosen]
 
 

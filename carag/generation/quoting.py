@@ -8,9 +8,9 @@ items, and sentences that only refer to another document are not quoted.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import islice, pairwise
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from carag.generation.words import terms
 from carag.labelling.sentences import sentence_ends
@@ -101,13 +101,12 @@ _RECALLS: Final = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Quotable:
+class Quotable(NamedTuple):
     """What can be quoted alone."""
 
     position: int
     """Of its passage, from 0."""
-    text: str = field(repr=False)
+    text: str
     """Of the whole passage."""
     spans: tuple[_Span, ...]
     """What is shown, as offsets in the passage; the last is the piece itself, the others are what it needs."""
@@ -159,7 +158,8 @@ def quotables(position: int, text: str, source: str = "") -> Iterator[Quotable]:
     found: list[tuple[_Span, ...]] = []
     for line in text.splitlines(keepends=True):
         if _is_row(line):
-            found += _prose(text, at, prose, width, source)
+            if prose:
+                found += _prose(text, at, prose, width, source)
             row = _trim(text, at, at + len(line))
             found.append((header, row) if header else (row,))
             if _YEAR.search(text, *row):
@@ -208,7 +208,13 @@ def _is_sentence(said: str, source: str) -> bool:
     """Tell a sentence from a title, a reference, and what the start or end of the passage cuts off."""
     if not _is_whole(said) or (said[:1].islower() and not _MARKER.match(said)):
         return False
-    return not _REFERS.match(said) and " ".join(said.split()).rstrip(".") not in source
+    return not _REFERS.match(said) and not _is_title(said, source)
+
+
+def _is_title(said: str, source: str) -> bool:
+    """Tell whether the name of a document has a text, with or without a full stop; the first word mostly decides."""
+    first = said.split(None, 1)[0]
+    return first.rstrip(".") in source and " ".join(said.split()).rstrip(".") in source
 
 
 def _belongs(said: str, before: str) -> bool:

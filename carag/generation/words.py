@@ -45,6 +45,8 @@ class Asked:
 
     def among(self, text: str) -> frozenset[str]:
         """Return those that a text has: the same as ``terms(text)`` has of them."""
+        if text.isspace():
+            return frozenset()
         words = (_PLAIN if text.isascii() else _TERM).findall(text.lower())
         found = frozenset(map(self._forms.__getitem__, self._forms.keys() & words))
         if self._numbers and "," in text:

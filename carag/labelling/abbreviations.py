@@ -138,11 +138,11 @@ def _is_known(text: str, stop: int) -> bool:
     if not (found := _WORD.search(before.rsplit(None, 1)[-1])) or not behind.strip():
         return False
     word, folded = found[0], found[0].casefold()
-    letters = _LETTERS.search(before)
+    letters = None if before[-3:-2].isalnum() else _LETTERS.search(before)  # as behind most words
     joined = _BLANK.sub("", letters[0])[:-1].casefold() if letters else folded
     if letters and len(word) == 1 and _PLACES.search(before[:-2]) and not _CODE.search(before):
         return False
-    if word in _TITLES or joined in _GOES_ON or _ITEM.search(before):
+    if word in _TITLES or joined in _GOES_ON or (word[0].isdigit() and _ITEM.search(before)):
         return True
     if folded in _BEFORE_NUMBER and not (letters and word.isupper()):
         return bool(_FIGURE.match(behind) or _PLACE.match(behind))
