@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import errno
 import json
 import random
 import socket
@@ -140,7 +139,6 @@ def full() -> sqlite3.OperationalError:
 @contextlib.contextmanager
 def no_room(store: Any) -> Iterator[None]:
     """SQLite itself refuses another page of the file."""
-    store = getattr(store, "link", store)
     (pages,) = store._db.execute("PRAGMA page_count").fetchone()
     store._db.execute(f"PRAGMA max_page_count={pages}")
     yield
@@ -150,7 +148,6 @@ def no_room(store: Any) -> Iterator[None]:
 @contextlib.contextmanager
 def at_commit(store: Any, commit: Callable[[sqlite3.Connection], Any]) -> Iterator[None]:
     """Replace SQLite's COMMIT; afterwards the store can be written again, as if it had been reopened."""
-    store = getattr(store, "link", store)
     real = store._db
     store._db = Wrapped(real, commit)
     yield
@@ -188,36 +185,36 @@ def healing(log: AuditLog, patch: pytest.MonkeyPatch) -> dict[str, Callable[[], 
     return {
         "before the draft": lambda: guarded(log, "_guard"),
         "at the queue": lambda: guarded(log._appender, "submit"),
-        "no room for values": lambda: no_room(log._private),
-        "no room for records": lambda: no_room(log._backend),
-        "values not committed": lambda: at_commit(log._private, raising(full())),
-        "record not committed": lambda: at_commit(log._backend, raising(full())),
-        "record committed late": lambda: at_commit(log._backend, slow),
+        "no room": lambda: no_room(log._backend.link),
+        "not committed": lambda: at_commit(log._backend.link, raising(full())),
+        "committed late": lambda: at_commit(log._backend.link, slow),
         "after the commit": lambda: nothing_after(patch),
     }
 
 
-def ending(log: AuditLog, patch: pytest.MonkeyPatch) -> list[Callable[[], Any]]:
-    """Faults after which no record is written until the log is opened again."""
-
-    @contextlib.contextmanager
-    def unsynced() -> Iterator[None]:
-        with patch.context() as within:
-            within.setattr("carag.audit._sqlite._sync", raising(OSError(errno.EIO, "I/O error")))
-            yield
-
-    return [unsynced, lambda: at_commit(log._backend, unsure)]
+def ending(log: AuditLog) -> Any:
+    """A fault after which no record is written until the log is opened again."""
+    return at_commit(log._backend.link, unsure)
 
 
 def watched(log: AuditLog, wire: Wire, patch: pytest.MonkeyPatch) -> None:
-    """Note when each record became durable."""
-    real = log._backend.append
+    """Note when each record became durable: at the end of its turn."""
+    append, turn = log._backend.append, log._backend.turn
+    written: list[int] = []
 
-    def append(batch: Any) -> None:
-        real(batch)
-        wire.committed |= dict.fromkeys(range(batch.first, batch.size), time.monotonic())
+    def appended(batch: Any) -> None:
+        append(batch)
+        written.extend(range(batch.first, batch.size))
 
-    patch.setattr(log._backend, "append", append)
+    @contextlib.contextmanager
+    def committed(*end: Any) -> Iterator[Any]:
+        written.clear()
+        with turn(*end) as tip:
+            yield tip
+        wire.committed |= dict.fromkeys(written, time.monotonic())
+
+    patch.setattr(log._backend, "append", appended)
+    patch.setattr(log._backend, "turn", committed)
 
 
 def episode(
@@ -239,7 +236,7 @@ def episode(
         watched(engine.log, wire, within)
         faults = [*healing(engine.log, within).values()]
         dice.shuffle(faults)
-        for fault in [*faults, dice.choice(ending(engine.log, within)), contextlib.nullcontext]:
+        for fault in [*faults, lambda: ending(engine.log), contextlib.nullcontext]:
             asking = [(dice.choice(QUESTIONS), dice.random() < 0.1) for _ in range(CLIENTS)]
             with fault():
                 sent = [
@@ -303,7 +300,7 @@ def test_the_count_finds_a_service_that_answers_without_waiting(
         wire.take(streamed(served.ports[0], token(), QUESTIONS[0]))
         assert (len(wire.texts), wire.bare, wire.early) == (1, 0, 0)
         monkeypatch.setattr(recorder, "access", {"unrecorded": unrecorded, "hasty": hasty}[fault])
-        with at_commit(log._backend, raising(full()) if fault == "unrecorded" else slow):
+        with at_commit(log._backend.link, raising(full()) if fault == "unrecorded" else slow):
             pieces = streamed(served.ports[0], token(), QUESTIONS[0])
             for one in writing:
                 one.join()
