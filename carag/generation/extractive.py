@@ -161,8 +161,7 @@ def _weighed(question: str, passages: Sequence[Passage], least: float) -> list[_
     beside, elsewhere = ({term: one * part for term, one in weight.items()} for part in (_BESIDE, _AROUND))
     found = []
     for passage, its, (around, own) in zip(passages, pieces, held, strict=True):
-        name = f"{passage.company} {passage.form} {passage.filed[:4]} {passage.source}"
-        named = in_text.among(name)
+        named = in_text.among(f"{passage.company} {passage.form} {passage.filed[:4]} {passage.source}")
         is_headed = not words.isdisjoint(named | around.difference(*own))
         for piece, said, near in zip(its, own, _near(its, own), strict=True):
             if not is_headed and words.isdisjoint(near):
@@ -188,11 +187,9 @@ def _asked_in(
     edges = sorted({0, len(text), *(edge for one in pieces for span in one.spans for edge in span)})
     parts = [asked.among(text[start:end]) for start, end in pairwise(edges)]
     at = {edge: number for number, edge in enumerate(edges)}
-    own = [
-        frozenset[str]().union(*[one for start, end in piece.spans for one in parts[at[start] : at[end]]])
-        for piece in pieces
-    ]
-    return frozenset[str]().union(*parts), own
+    none = frozenset[str]()
+    own = [none.union(*[one for a, b in it.spans for one in parts[at[a] : at[b]]]) for it in pieces]
+    return none.union(*parts), own
 
 
 def _of_nearest(question: str, passages: Sequence[Passage]) -> list[Quotable]:
@@ -223,17 +220,15 @@ def _near(pieces: Sequence[Quotable], words: Sequence[frozenset[str]]) -> list[f
 def _chosen(weighed: Sequence[_Weighed]) -> list[Quotable]:
     """Choose the best pieces that do not repeat each other."""
     chosen: dict[Quotable, frozenset[str]] = {}
-    length = 0
     for one in weighed:
         piece = one.piece
         is_near = one.answers and any(piece.position == it.position for it in chosen)
         is_about = is_near or one.alone >= _MIN_OF_FIRST * weighed[0].alone
-        fits = not chosen or length + piece.length <= _MAX_LENGTH
+        fits = not chosen or sum(it.length for it in chosen) + piece.length <= _MAX_LENGTH
         if is_about and fits and len(chosen) < _MAX_PIECES:
             own = piece.terms
             if all(_adds(own, its, to=it) for it, its in chosen.items()):
                 chosen[piece] = own
-                length += piece.length
     return [*chosen]
 
 

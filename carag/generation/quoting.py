@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from itertools import islice, pairwise
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from carag.generation.words import terms
@@ -29,16 +29,11 @@ _FIGURE: Final = re.compile(r"[($]*[\d,]*\d(?:\.\d+)?[)%]*|[$(—–-]")
 _ROW_FIGURES: Final = 2
 """Figures at the end of a line that make it a table row without separators."""
 _YEAR: Final = re.compile(r"\b(?:19|20)\d\d\b")
-_DASHES: Final = "-–—"
-_CLOSING: Final = """"'”’)]"""
+_CLOSING: Final = """]"'”’)"""
 _WHOLE: Final = re.compile(
-    r"(?:(?:[!?;:]|(?<!\d)\.)CLOSING*\d{0,2}|[.;:]\s*[-–—]?|[;,]\s*(?:and|or))CLOSING*\Z".replace(
-        "CLOSING", f"[{re.escape(_CLOSING)}]"
-    )
+    rf"(?:(?:[!?;:]|(?<!\d)\.)[{_CLOSING}]*\d{{0,2}}|[.;:]\s*[-–—]?|[;,]\s*(?:and|or))[{_CLOSING}]*\Z"
 )
 """How a sentence or an item ends, with or without the number of a footnote."""
-_WHOLE_MARKS: Final = (".", ";", ":", "!", "?")
-"""The marks that alone are such an ending, as nearly every sentence has it."""
 _TAIL: Final = 80
 """Characters at the end of a text in which its ending is looked for; no ending is longer, footnotes included."""
 _KINDS: Final = ("roman", "letter", "capital", "number")
@@ -63,9 +58,8 @@ _PARAGRAPH: Final = 160
 _SHORT: Final = 0.65
 """Share of the passage's longest line: a shorter line was not broken for lack of room."""
 _INK: Final = re.compile(r"\S")
-_WORD: Final = re.compile(r"[^\W\d_]{2,}")
-_MIN_WORDS: Final = 2
-"""Words in the shortest sentence; an item may have fewer."""
+_WORDS: Final = re.compile(r"[^\W\d_]{2,}[\W\d_].*?[^\W\d_]{2}", re.DOTALL)
+"""Two words, as the shortest sentence has; an item may have fewer."""
 _LITTLE: Final = 3
 """Letters of a word that a heading may write without a capital."""
 _REFERS: Final = re.compile(
@@ -77,26 +71,16 @@ _QUALIFIES: Final = re.compile(
     r"(?:provided|however|except(?:ion)?s?|explanation|subject to|unless|nevertheless)\b", re.IGNORECASE
 )
 """How a sentence begins that belongs to the preceding rule."""
-_CHANGED: Final = (
-    "amend",
-    "enhance",
-    "extend",
-    "increase",
-    "modif",
-    "raise",
-    "reduce",
-    "replace",
-    "revise",
-    "substitute",
-)
 _CHANGES: Final = re.compile(
-    r"\b(?:now|hereby|stands?|been|being|is|are|shall be|decided to)\s+(?:\w+\s+)?"
-    rf"(?:{'|'.join(_CHANGED)})(?:y|d|ed|ied)?\b",
+    r"\b(?=[abdhins])(?:now|hereby|stands?|been|being|is|are|shall be|decided to)\s+(?:\w+\s+)?(?:amend|enhance|extend"
+    r"|increase|modif|raise|reduce|replace|revise|substitute)(?:y|d|ed|ied)?\b",
     re.IGNORECASE,
 )
+"""Few alternatives are tried, as the class of their first letters is looked at before."""
 _POINTS_BACK: Final = re.compile(r"(?:this|these|it|the same|the said|such)\b", re.IGNORECASE)
 _RECALLS: Final = re.compile(
-    r"\b(?:was|were|had|existing|extant|earlier|hitherto|previously|(?:at )?present(?:ly)?|as per|in terms of)\b",
+    r"\b(?=[aehipw])(?:was|were|had|existing|extant|earlier|hitherto|previously|(?:at )?present(?:ly)?|as per"
+    r"|in terms of)\b",
     re.IGNORECASE,
 )
 
@@ -125,7 +109,7 @@ class Quotable(NamedTuple):
     @property
     def changes(self) -> bool:
         """Whether it says that a figure or a rule changes."""
-        return _changes(self.said)
+        return _CHANGES.search(self.text, *self.spans[-1]) is not None
 
     @property
     def length(self) -> int:
@@ -167,8 +151,7 @@ def quotables(position: int, text: str, source: str = "") -> Iterator[Quotable]:
             prose = []
         else:
             prose.append(line)
-            if header and line.strip():
-                header = None
+            header = header if line.isspace() else None
         at += len(line)
     for spans in (*found, *_prose(text, at, prose, width, source)):
         yield Quotable(position, text, spans, _is_row(text[slice(*spans[-1])]))
@@ -193,11 +176,11 @@ def _prose(text: str, end: int, lines: Sequence[str], width: int, source: str) -
                     continue
                 # The items say what changes, so what the lead-in recalls is not quoted without them.
             joins = False
-            if _asks(said):
+            if said[-_TAIL:].rstrip(_CLOSING).endswith(("?", "？")):
                 question, lists = (span,), []
             elif _leads_in(said):
                 lists.append(_List(marker, span))
-            elif _is_sentence(said, source) and (lists or _has_words(said)):
+            elif _is_sentence(said, source) and (lists or _WORDS.search(said)):
                 joins = not any(_REFERS.match(text, *one.span) for one in lists)
                 if joins:
                     found.append((*question, *(one.span for one in lists[-2:]), span))
@@ -208,28 +191,15 @@ def _is_sentence(said: str, source: str) -> bool:
     """Tell a sentence from a title, a reference, and what the start or end of the passage cuts off."""
     if not _is_whole(said) or (said[:1].islower() and not _MARKER.match(said)):
         return False
-    return not _REFERS.match(said) and not _is_title(said, source)
-
-
-def _is_title(said: str, source: str) -> bool:
-    """Tell whether the name of a document has a text, with or without a full stop; the first word mostly decides."""
-    first = said.split(None, 1)[0]
-    return first.rstrip(".") in source and " ".join(said.split()).rstrip(".") in source
+    return not _REFERS.match(said) and " ".join(said.split()).rstrip(".") not in source
 
 
 def _belongs(said: str, before: str) -> bool:
     """Tell whether a sentence belongs to the one before: as its proviso, or as a change of what it recalls."""
     if not _is_whole(said):
         return False
-    changes = _changes(said) and (_POINTS_BACK.match(said) or _RECALLS.search(before))
+    changes = _CHANGES.search(said) and (_POINTS_BACK.match(said) or _RECALLS.search(before))
     return bool(changes) or (_QUALIFIES.match(said) is not None and not _leads_in(said))
-
-
-def _changes(said: str) -> bool:
-    """Tell whether a sentence says that something changes; most have none of the verbs, which is seen faster."""
-    lower = said.lower()
-    may = not lower.isascii() or any(verb in lower for verb in _CHANGED)
-    return may and _CHANGES.search(said) is not None
 
 
 def _enter(lists: list[_List], marker: _Marker) -> None:
@@ -265,15 +235,11 @@ def _paragraphs(text: str, end: int, lines: Sequence[str], width: int) -> Iterat
     begins = True
     for line, below in zip(lines, [*lines[1:], ""], strict=False):
         at += len(line)
-        said = line.strip()
-        if not said:
+        if not (said := line.strip()):
             continue
         after = _INK.search(text, at, end)
-        if (
-            after is None
-            or (begins and after[0].isupper() and _is_heading(line))
-            or _ends(said, after, width, is_blank=not below.strip())
-        ):
+        is_heading = begins and after is not None and after[0].isupper() and _is_heading(line)
+        if after is None or is_heading or _ends(said, after, width, is_blank=not below.strip()):
             yield first, at
             first = at
         begins = first == at
@@ -290,7 +256,7 @@ def _ends(line: str, after: re.Match[str], width: int, *, is_blank: bool) -> boo
     """Tell whether a paragraph ends with a line; ``after`` begins what follows, after a blank line or not."""
     if _leads_in(line):
         return True
-    if _goes_on(line) and not (is_blank and line.endswith(",")):
+    if _GOES_ON.search(line, max(0, len(line) - _LAST_WORD)) and not (is_blank and line.endswith(",")):
         return False
     if _MARKER.match(after.string, after.start(), after.endpos):
         return True
@@ -300,24 +266,13 @@ def _ends(line: str, after: re.Match[str], width: int, *, is_blank: bool) -> boo
 
 def _leads_in(text: str) -> bool:
     """Tell whether a text ends in a colon, perhaps with dashes and closing marks after it."""
-    return text[-_TAIL:].rstrip(_CLOSING).rstrip(_DASHES).rstrip().endswith(":")
-
-
-def _asks(text: str) -> bool:
-    return text[-_TAIL:].rstrip(_CLOSING).endswith(("?", "？"))
+    return text[-_TAIL:].rstrip(_CLOSING).rstrip("-–—").rstrip().endswith(":")
 
 
 def _is_whole(text: str) -> bool:
-    return text.endswith(_WHOLE_MARKS) or _WHOLE.search(text, max(0, len(text) - _TAIL)) is not None
-
-
-def _goes_on(line: str) -> bool:
-    return _GOES_ON.search(line, max(0, len(line) - _LAST_WORD)) is not None
-
-
-def _has_words(said: str) -> bool:
-    """Tell whether a text has the words of the shortest sentence, without looking at those after them."""
-    return next(islice(_WORD.finditer(said), _MIN_WORDS - 1, None), None) is not None
+    return (
+        text.endswith((".", ";", ":", "!", "?")) or _WHOLE.search(text, max(0, len(text) - _TAIL)) is not None
+    )
 
 
 def _is_row(line: str) -> bool:

@@ -28,7 +28,7 @@ def terms(text: str) -> frozenset[str]:
     >>> sorted(terms("The companies acquired 1,577 of these"))
     ['1577', 'acquir', 'company']
     """
-    return frozenset(map(_stem, {*_TERM.findall(text.lower())} - _STOP_WORDS))
+    return frozenset(map(_stem, {*_words(text)} - _STOP_WORDS))
 
 
 class Asked:
@@ -45,13 +45,15 @@ class Asked:
 
     def among(self, text: str) -> frozenset[str]:
         """Return those that a text has: the same as ``terms(text)`` has of them."""
-        if text.isspace():
-            return frozenset()
-        words = (_PLAIN if text.isascii() else _TERM).findall(text.lower())
+        words = [] if text.isspace() else _words(text)
         found = frozenset(map(self._forms.__getitem__, self._forms.keys() & words))
         if self._numbers and "," in text:
             found |= self._numbers.intersection([one.replace(",", "") for one in words])
         return found
+
+
+def _words(text: str) -> list[str]:
+    return (_PLAIN if text.isascii() else _TERM).findall(text.lower())
 
 
 def _stem(term: str) -> str:

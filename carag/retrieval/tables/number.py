@@ -37,8 +37,7 @@ class Number:
 
 def read_number(text: str) -> Number | None:
     """Read a cell, or return None if it is not a figure; a bare year is not, because it names a column."""
-    match = _figure(text)
-    if match is None:
+    if (match := figure_in(text)) is None:
         return None
     value = Decimal(match["digits"].replace(",", ""))
     if match["open"] or match["minus"]:
@@ -46,17 +45,11 @@ def read_number(text: str) -> Number | None:
     return Number(value, bool(match["p"] or match["q"]), match["a"] or match["b"] or "")
 
 
-def is_number(text: str) -> bool:
-    """Tell whether :func:`read_number` can read a cell."""
-    return _figure(text) is not None
-
-
-def _figure(text: str) -> re.Match[str] | None:
+def figure_in(text: str) -> re.Match[str] | None:
+    """Return the parts of a cell that :func:`read_number` reads, or None."""
     text = text.strip()
-    match = _FIGURE.fullmatch(text) if len(text) <= _MOST else None
-    if match is None or is_year(text) or bool(match["open"]) != bool(match["close"]):
-        return None
-    return match
+    match = _FIGURE.fullmatch(text) if len(text) <= _MOST and not is_year(text) else None
+    return match if match and bool(match["open"]) == bool(match["close"]) else None
 
 
 def is_nil(text: str) -> bool:

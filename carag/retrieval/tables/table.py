@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
-from carag.retrieval.tables.number import NOTES, is_nil, is_number, is_year
+from carag.retrieval.tables.number import NOTES, figure_in, is_nil, is_year
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -111,10 +111,8 @@ def torn_row(text: str) -> Span | None:
     builder = _Builder(text)
     for line in islice(_lines(text), _TOP):
         builder.line(line)
-        if builder.table.heads:  # they stay until the first row
-            return None
-        if builder.table.rows:
-            return line.start, line.end
+        if builder.table.heads or builder.table.rows:  # heads stay until the first row
+            return None if builder.table.heads else (line.start, line.end)
     return None
 
 
@@ -199,7 +197,7 @@ class _Builder:
 
     def _kind(self, texts: list[str]) -> str:
         values = texts[1:]
-        if any(map(is_number, values)) or is_number(texts[0]):
+        if any(map(figure_in, values)) or figure_in(texts[0]):
             return "row"
         if any(is_nil(one) for one in values):
             return "row" if texts[0] else "section"
@@ -217,7 +215,7 @@ class _Builder:
         return "head" if not own else "unclear"
 
     def _row(self, line: _Line, texts: list[str]) -> None:
-        has_label = not is_number(texts[0]) and not is_nil(texts[0])
+        has_label = not figure_in(texts[0]) and not is_nil(texts[0])
         self._raw.add(len(line.cells) + (not has_label))
         label = line.cells[0] if has_label else (line.cells[0][0], line.cells[0][0])
         values = line.cells[1:] if has_label else line.cells
@@ -232,7 +230,7 @@ class _Builder:
         section = (
             self._above[-1] if self._above else (self.table.rows[-1].section if self.table.rows else None)
         )
-        if any(is_number(self._text[slice(*cell.span)].replace("|", "")) for cell in cells):
+        if any(figure_in(self._text[slice(*cell.span)].replace("|", "")) for cell in cells):
             self.table.rows.append(Row(label, tuple(cells), section))
 
     def _whole_label(self, label: Span) -> Span:
@@ -304,8 +302,7 @@ def _lines(text: str) -> Iterator[_Line]:
 
 def _may_have_cells(line: str) -> bool:
     """Tell a line with a bar, or with a last character that a figure or a period may have: prose has neither."""
-    last = line[-1:]
-    return "|" in line or last in _LAST or last.isdigit()
+    return "|" in line or line[-1:] in _LAST or line[-1:].isdigit()
 
 
 def _cells(text: str, start: int, end: int) -> tuple[Span, ...]:
@@ -331,7 +328,7 @@ def _apart(text: str, cell: Span) -> tuple[Span, ...]:
     if not _may_have_cells(said) or len(said.split(None, 1)) == 1:
         return (cell,)
     found = tuple(match.span() for match in _FIGURE.finditer(text, *cell))
-    is_apart = len(found) > 1 and all(is_number(text[slice(*one)]) for one in found)
+    is_apart = len(found) > 1 and all(figure_in(text[slice(*one)]) for one in found)
     return found if is_apart and not _FIGURE.sub("", said).strip() else (cell,)
 
 
