@@ -241,7 +241,10 @@ def test_a_search_amid_a_search_disturbs_neither(k: int) -> None:
 
 def test_a_call_takes_few_steps() -> None:
     """The Python functions that run are counted, not timed; most callers make a policy for each call."""
-    index, kept = filled(), Policy(Mask(required=0x5A5A))  # no other test's, which would be compared in the cache
+    index, kept = (
+        filled(),
+        Policy(Mask(required=0x5A5A)),
+    )  # no other test's, which would be compared in the cache
     most: dict[int, Callable[[], object]] = {
         14: lambda: Policy(Mask(required=8)),
         11: lambda: index.search(AXES[0], 3, kept),
