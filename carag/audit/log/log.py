@@ -426,8 +426,7 @@ class AuditLog:
             if self._backend.is_shared:
                 self._settle()
             yield
-            if self._backend.is_shared:
-                self._private.settle(self.size)
+            self._private.settle(self.size)
 
     def _settle(self) -> None:
         with restorable(self._backend.where):

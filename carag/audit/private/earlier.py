@@ -55,7 +55,10 @@ def take_over(link: SqliteLink, size: int) -> None:
                 _moved(old, path, link, size)
         _remove(path)
     except sqlite3.DatabaseError as error:
-        raise CorruptFile(f"{path} is damaged: {error}; restore it from a backup") from error
+        raise CorruptFile(
+            f"{path} is damaged: {error}; restore it from a backup, or move it out of the store and accept the loss: "
+            f"carag audit accept --lost-values --store {path.parent}"
+        ) from error
     except OSError as error:
         raise AuditUnavailable(f"{path} cannot be read or removed: {error}") from error
 

@@ -170,6 +170,21 @@ def test_the_log_goes_on_after_an_erasure(tmp_path, build):
         assert log.verify().size == 4
 
 
+def test_what_was_carried_out_is_not_carried_out_again(tmp_path, build):
+    """After an erasure or a hold that ended well, an opening replaces no key and reads none of these records."""
+    with build.open_log(tmp_path) as log:
+        ask(log, build, ANA)
+        erase(log, subject=ANA, **BY_LAW)
+        assert log.private.settled == log.size == 2
+        place_hold(log, "M-1", actor="counsel")
+        assert log.private.settled == log.size == 3
+        ask(log, build, BO)
+    key = (tmp_path / "private.key").read_bytes()
+    with build.open_log(tmp_path) as log:
+        assert log.private.settled >= 3
+    assert (tmp_path / "private.key").read_bytes() == key
+
+
 def test_whoever_asks_later_is_told_which_record_erased_it(tmp_path, build):
     """An opening request, and a second erasure, name the erasure record; also after reopening."""
     with build.open_log(tmp_path) as log:
