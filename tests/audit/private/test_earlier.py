@@ -167,12 +167,17 @@ MOVE = "import sys; from carag.audit import AuditLog; AuditLog.open(sys.argv[1])
 @pytest.mark.skipif(sys.platform != "linux", reason="the disk is preloaded, as Linux does it")
 @pytest.mark.parametrize("cuts", [60, pytest.param(600, marks=pytest.mark.full)])
 def test_a_power_cut_leaves_no_half(old, cuts):
-    """Unsynced writes dropped, cut short, reordered or torn, at any moment: the next opening has every value."""
+    """Unsynced writes dropped, cut short, reordered or torn, at any moment: the next opening has every value.
+
+    Half of the moments are while the old file is overwritten and removed.
+    """
     history = powercut.traced(old, old.parent / "trace", sys.executable, "-c", MOVE, str(old))
     dice, moved = random.Random(3), 0  # noqa: S311 - when the power goes is no secret
-    kinds = ("nothing", "a beginning", "a half", "torn")
+    removing = [at + 1 for at, event in enumerate(history.events) if event.path == "private.db"]
     for number in range(cuts):
-        files, _ = powercut.cut(history, dice.randint(0, len(history.events)), kinds[number % 4], dice)
+        moment = dice.choice(removing) if number % 2 else dice.randint(0, len(history.events))
+        kind = "torn" if number % 2 else ("nothing", "a beginning", "a half", "torn")[number // 2 % 4]
+        files, _ = powercut.cut(history, moment, kind, dice)
         home = old.parent / f"cut-{number}"
         home.mkdir(mode=0o700)
         for name, content in files.items():
@@ -248,9 +253,11 @@ def test_a_lost_file_keeps_the_log_shut_until_that_is_accepted(old, loss, key):
     loss(old / "private.db")
     if not key:
         (old / "private.key").unlink()
+    left = {path.name: path.read_bytes() for path in old.iterdir() if path.name.startswith("private")}
     for _ in range(2):
         with pytest.raises(CorruptFile, match=r"carag audit accept --lost-values"):
             AuditLog.open(old)
+    assert left == {path.name: path.read_bytes() for path in old.iterdir() if path.name.startswith("private")}
     assert {"not kept in this directory"} == set(openable(old, 0, ["query"]).values()) or (
         old / "private.db"
     ).exists()

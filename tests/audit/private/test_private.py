@@ -214,6 +214,22 @@ def test_a_record_whose_subject_is_erased_is_no_longer_tied_to_it(tmp_path):
         assert len({holder for _, holder in holders}) == 2
 
 
+def test_a_record_without_a_subject_keeps_what_was_not_erased(tmp_path):
+    """Under another key, in the process that wrote it as in the next; of its neighbours nothing changes."""
+    with private(tmp_path) as store:
+        store.put({n: {"query": opening(f"q{n}"), "answer": opening("yes")} for n in range(3)})
+        keys = dict(store._db.execute("SELECT id, wrapped FROM holder").fetchall())
+        store.erase([Target(1, "query")], 3)
+        assert not {*keys.values()} & {key for (key,) in store._db.execute("SELECT wrapped FROM holder")}
+        assert [set(store.openings(n)) for n in range(3)] == [
+            {"query", "answer"},
+            {"answer"},
+            {"query", "answer"},
+        ]
+    with private(tmp_path) as store:
+        assert store.openings(1)["answer"].value == "yes"
+
+
 def test_a_copy_from_before_an_erasure_opens_no_more(tmp_path):
     """Crypto-shredding: no key that is left anywhere unwraps what a copy of the file still has."""
     (tmp_path / "live").mkdir()
