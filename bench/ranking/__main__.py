@@ -11,11 +11,12 @@ from __future__ import annotations
 import cProfile
 import pstats
 import shutil
+import sqlite3
 import statistics
 import tempfile
 import time
 from collections.abc import Callable, Collection
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -26,7 +27,7 @@ import numpy as np
 from bench.edgar.generator import development_pairs
 from bench.harness import about, described, in_turn, p50_p95, parser, table, write
 from bench.ranking import peers
-from bench.ranking.vanilla import Instead, Vanilla
+from bench.ranking.vanilla import Vanilla
 from carag.engine import Engine
 from carag.evaluation.cases.corpus import build_corpus
 from carag.evaluation.cases.ground_truth import GroundTruth
@@ -116,10 +117,6 @@ def main() -> int:
     return 0
 
 
-def _is_open(engine: Engine, pair: Pair) -> bool:
-    return engine.retrieve(pair.question.text, pair.session).outcome.value != "refuse"
-
-
 def _retrieve(engine: Engine, pair: Pair, _: Collection[int]) -> object:
     return engine.retrieve(pair.question.text, pair.session)
 
@@ -151,24 +148,23 @@ def _unguarded(engine: Engine, rows: peers.Rows, pair: Pair) -> Callable[[Pair, 
     labels = engine._collection.store.labels  # noqa: SLF001
     _, vectors = labels.rows(keys := labels.open())
     stats = index.search(rows.vectors[0], 1, Policy(Mask()), as_of=NEVER - 1).stats
-    instead = Instead(retriever.ranker, Vanilla(index, keys, vectors, stats))
+    instead, rank = Vanilla(index, keys, vectors, stats), retriever.ranker.rank
     kept = engine.retrieve(pair.question.text, pair.session)
-    receipt, own = kept.receipt, retriever.ranker
     assert kept.asked is not None
-    searched = kept.asked.searched
+    receipt, searched = kept.receipt, kept.asked.searched
+
+    def ranked(_: object, *asked: Any, **how: Any) -> Any:
+        return rank(instead, *asked, **how)  # type: ignore[arg-type]
 
     def ask(pair: Pair, _: Collection[int]) -> object:
-        retriever.ranker = instead
         with (
+            patch.object(retriever.ranker, "rank", ranked),
             patch.object(Decision, "reasons_for", lambda *_: ()),
             patch.object(recorder, "access", lambda *_, **__: receipt),
             patch.object(recorder, "check", lambda *_: None),
             patch("carag.engine.requests.proven", lambda *_: searched),
         ):
-            try:
-                return engine.retrieve(pair.question.text, pair.session)
-            finally:
-                retriever.ranker = own
+            return engine.retrieve(pair.question.text, pair.session)
 
     return ask
 
@@ -249,17 +245,11 @@ def _written() -> int:
 
 
 def _log_bytes(store: Path) -> int:
-    """Return the size of the log's tables, once what is in a write-ahead log is counted where it will be."""
-    import sqlite3
-
-    total = 0
-    for name in ("audit.db", "private.db"):
-        if (store / name).exists():
-            db = sqlite3.connect(f"file:{store / name}?mode=ro", uri=True)
-            pages, size = (db.execute(f"PRAGMA {one}").fetchone()[0] for one in ("page_count", "page_size"))
-            total += pages * size
-            db.close()
-    return total
+    """Return the size of the log's file, what is still in its write-ahead log included."""
+    with closing(sqlite3.connect(f"file:{store / 'audit.db'}?mode=ro", uri=True)) as db:
+        return int(
+            db.execute("SELECT page_count * page_size FROM pragma_page_count, pragma_page_size").fetchone()[0]
+        )
 
 
 if __name__ == "__main__":

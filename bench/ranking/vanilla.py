@@ -13,13 +13,9 @@ from carag.evaluation.systems.baselines import Hnsw
 from carag.index import SearchResult
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from numpy.typing import NDArray
 
-    from carag.index import Index, SearchStats, TextIndex
-    from carag.policy import Search
-    from carag.retrieval.ranking import Question, Ranked, Ranker, Wider
+    from carag.index import Index, SearchStats
 
 
 class Vanilla:
@@ -60,26 +56,3 @@ class _Unfiltered(SearchResult):
     @property
     def wider(self) -> SearchResult:
         return self
-
-
-class Instead:
-    """A ranker that searches something else than the index it is given."""
-
-    def __init__(self, inner: Ranker, instead: Vanilla) -> None:
-        self.name, self.fingerprint = inner.name, inner.fingerprint
-        self._inner, self._instead = inner, instead
-
-    def rank(
-        self,
-        index: Any,  # noqa: ARG002
-        words: TextIndex,
-        question: Question,
-        searches: Sequence[Search],
-        k: int,
-        *,
-        exact_limit: int | None,  # noqa: ARG002
-        wider: Wider | None = None,
-    ) -> Ranked:
-        """See :class:`carag.retrieval.ranking.Ranker`."""
-        searched: Any = self._instead
-        return self._inner.rank(searched, words, question, searches, k, exact_limit=0, wider=wider)
