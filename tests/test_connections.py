@@ -24,8 +24,8 @@ from carag.postgres.pool import Pool  # noqa: E402
 
 RULED = {"carag/postgres/connection.py"}
 """The module that connects to PostgreSQL, in one place."""
-OTHERS = {"carag/service/owner.py"}
-"""Modules that connect to something else: over HTTP, over a local socket."""
+OTHERS = {"carag/service/owner.py", "bench/ranking/peers.py"}
+"""Modules that connect to something else: over a local socket, or to a folder of LanceDB."""
 NAMES = {"connect", "connect_async", "Connection", "AsyncConnection"}
 """Names by which psycopg connects."""
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 from carag.evaluation.systems.baselines import EF_CONSTRUCTION, EF_SEARCH, Hnsw, M
+from carag.postgres.connection import connected
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -95,10 +96,7 @@ def lancedb(rows: Rows, embedder: Embedder, place: Path) -> Ask:
 
 def pgvector(rows: Rows, embedder: Embedder, url: str) -> Ask:
     """Make a table with a graph that goes on until it has enough admitted rows; an earlier one is dropped."""
-    import psycopg
-
-    db = psycopg.connect(url, autocommit=True)
-    dim = rows.vectors.shape[1]
+    db, dim = connected(url), rows.vectors.shape[1]
     for statement in (
         "CREATE EXTENSION IF NOT EXISTS vector",
         "DROP TABLE IF EXISTS bench_ranking",
