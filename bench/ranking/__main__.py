@@ -94,7 +94,11 @@ def main() -> int:
             Engine.open(home / "store", create=False, embedder=embedder, clock=lambda: NOW)
         )
         rows = _rows(engine)
-        asked = [(pair, _admitted(engine, rows, pair)) for pair in pairs if _is_open(engine, pair)]
+        asked = [
+            (pair, _admitted(engine, rows, pair))
+            for pair in pairs
+            if engine.retrieve(pair.question.text, pair.session).outcome.value != "refuse"
+        ]
         ways: Ways = {
             "`Engine.retrieve`": partial(_retrieve, engine),
             "`Engine.ask`, which quotes": lambda pair, _: engine.ask(pair.question.text, pair.session),
