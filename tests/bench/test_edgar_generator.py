@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from bench.edgar import generator
 from carag.evaluation.cases.pairs import split_of
+from tests.sizes import examples
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -28,7 +29,16 @@ def test_only_development_questions_are_asked(
         return table(rows)
 
     monkeypatch.setattr(generator, "_table", spy)
-    given = ["--cache", str(tmp_path), "--size", "small", "--embedder", "wordllama", "--pairs", "120"]
+    given = [
+        "--cache",
+        str(tmp_path),
+        "--size",
+        "small",
+        "--embedder",
+        "wordllama",
+        "--pairs",
+        str(examples(120)),
+    ]
     monkeypatch.setattr(sys, "argv", ["generator", *given])
     assert 0 == generator.main()
     assert asked

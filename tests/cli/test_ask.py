@@ -21,13 +21,6 @@ NAMED = "What was revenue of Tidewater Instruments in 2024?"
 QUESTION = "What royalty rate does Lumenfield pay the Cardew Institute on net sales of LMF-204?"
 
 
-@pytest.fixture(scope="module")
-def ingested(tmp_path_factory: pytest.TempPathFactory, small_corpus: Path) -> Path:
-    store = tmp_path_factory.mktemp("cli") / "store"
-    assert run(["ingest", str(small_corpus), "--store", str(store), "--embedder", "wordllama"]) == Exit.OK
-    return store
-
-
 @pytest.fixture
 def store(ingested: Path, tmp_path: Path) -> str:
     return str(shutil.copytree(ingested, tmp_path / "store"))

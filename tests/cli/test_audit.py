@@ -50,11 +50,10 @@ def sessions():
 
 
 @pytest.fixture(scope="module")
-def asked(tmp_path_factory: pytest.TempPathFactory, small_corpus: Path):
+def asked(tmp_path_factory: pytest.TempPathFactory, ingested: Path):
     """Ask as every session, plainly and with words that tighten; keep receipts."""
     home = tmp_path_factory.mktemp("asked")
-    with carag.Engine.open(home / "store", embedder="wordllama") as engine:
-        engine.ingest(small_corpus)
+    with carag.Engine.open(shutil.copytree(ingested, home / "store")) as engine:
         for session in sessions():
             for question in (QUESTION, "What do the latest audited figures of Dr. Cardew show?"):
                 answer = engine.ask(question, session)
