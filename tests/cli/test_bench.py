@@ -1,4 +1,4 @@
-"""``carag bench store``: figures and a record, or a refusal that leaves neither."""
+"""``carag bench store`` and ``edgar --system``: figures and a record, or a refusal that leaves neither."""
 
 from __future__ import annotations
 
@@ -8,12 +8,15 @@ from typing import TYPE_CHECKING
 import pytest
 
 from carag.audit import AuditLog
-from carag.cli import Exit
+from carag.cli import Exit, main
 from carag.cli.app import run
 from tests.evaluation.own_store import CANARIES, CANARY, QUESTIONS, a_store, written
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from carag.evaluation.run import Settings
+
 
 LEAKY = """
 def everything(corpus):
@@ -24,17 +27,27 @@ def everything(corpus):
 
 
 @pytest.fixture
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A current directory with a store, its files and a module."""
-    a_store(tmp_path / "store")
-    written(tmp_path / "q.jsonl", QUESTIONS)
-    written(tmp_path / "c.jsonl", CANARIES)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A current directory with a user's modules."""
     (tmp_path / "leaky_rag.py").write_text(LEAKY)
+    (tmp_path / "cli_rag.py").write_text(
+        "def make(corpus):\n    return lambda question, session: None\nnothing = 3\n"
+    )
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "120")
     monkeypatch.setattr(sys, "path", [*sys.path])
-    monkeypatch.delitem(sys.modules, "leaky_rag", raising=False)
+    for module in ("leaky_rag", "cli_rag"):
+        monkeypatch.delitem(sys.modules, module, raising=False)
     return tmp_path
+
+
+@pytest.fixture
+def home(here: Path) -> Path:
+    """The same with a store and its files."""
+    a_store(here / "store")
+    written(here / "q.jsonl", QUESTIONS)
+    written(here / "c.jsonl", CANARIES)
+    return here
 
 
 def records(home: Path) -> int:
@@ -102,3 +115,51 @@ def test_a_store_that_is_none_is_refused(home: Path, capsys: pytest.CaptureFixtu
     assert run(["bench", "store", "q.jsonl", "--store", "nowhere", "--out", "out"]) == Exit.BAD_INPUT
     assert "nowhere" in capsys.readouterr().err
     assert not (home / "out").exists()
+
+
+def bench(*words: str) -> int:
+    with pytest.raises(SystemExit) as ended:
+        main(["bench", "edgar", *words])
+    return int(ended.value.code or 0)
+
+
+@pytest.mark.parametrize(
+    ("named", "said"),
+    [
+        ("cli_rag", "want MODULE:FACTORY"),
+        ("cli_rag:missing", "is missing; want a callable"),
+        ("cli_rag:nothing", "is 3; want a callable"),
+        ("no_such_cli_rag:make", "ModuleNotFoundError"),
+    ],
+)
+def test_a_bad_system_is_refused_before_a_run_leaves_anything(
+    named: str, said: str, here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code = bench("--quick", "--size", "small", "--out", str(here / "out"), "--system", named)
+    assert Exit.BAD_INPUT == code
+    told = " ".join(capsys.readouterr().err.split())
+    assert named in told
+    assert said in told
+    assert not (here / "out").exists()
+
+
+def test_systems_named_twice_are_refused(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    twice = ["--system", "cli_rag:make", "--system", "cli_rag:make"]
+    assert Exit.BAD_INPUT == bench("--quick", "--size", "small", "--out", str(here / "out"), *twice)
+    assert "two systems are named own:cli_rag:make" in " ".join(capsys.readouterr().err.split())
+
+
+def test_rows_that_are_there_are_asked_of_nobody(here: Path) -> None:
+    code = bench("--from", str(here / "rows.jsonl"), "--out", str(here / "out"), "--system", "cli_rag:make")
+    assert Exit.BAD_INPUT == code
+    assert "cli_rag" not in sys.modules
+    assert not (here / "out").exists()
+
+
+def test_the_systems_named_are_those_that_are_run(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[Settings] = []
+    monkeypatch.setattr("carag.evaluation.run.run", lambda settings, *_, **__: told.append(settings))
+    bench("--quick", "--size", "small", "--out", str(here / "out"), "--system", "cli_rag:make")
+    bench("--quick", "--size", "small", "--out", str(here / "out"))
+    assert [[one.name for one in settings.own] for settings in told] == [["own:cli_rag:make"], []]
+    assert told[0].identity() == told[1].identity()

@@ -1,19 +1,31 @@
-"""``carag audit anchor``: one round from the command line, with a real witness on this machine."""
+"""``carag audit anchor``, ``rotate`` and ``publish``: what an operator does to a log, with a real witness."""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
+import subprocess
+import sys
 import threading
 import time
+from functools import partial
+from pathlib import Path
 
 import pytest
 
-from carag.audit import AuditLog, Recovery
-from carag.cli import Exit, audit_anchor
+from carag import Engine
+from carag.audit import AuditLog, PolicyChange, Recovery, Verdict, verify_receipt
+from carag.audit.operations.rotation import successor
+from carag.audit.tlog.encoding import b64url
+from carag.audit.tlog.keys import MlDsaKey
+from carag.cli import Exit, audit_admin, audit_anchor
 from carag.cli.app import run
-from carag.errors import InvalidArgument
+from carag.errors import InvalidArgument, MissingExtra
 from tests.audit.anchors.witness import Witness, serve
+from tests.audit.receipts.page import Page
+
+SCRIPTS = Path(__file__).parents[2] / "scripts"
 
 
 @pytest.fixture
@@ -126,7 +138,80 @@ def test_the_policy_must_name_the_witness(store, witness, tmp_path):
 
 
 def test_a_directory_without_a_log_stays_so(witness, tmp_path):
-    """Anchoring founds no log."""
-    with pytest.raises(InvalidArgument, match="no audit log"):
-        audit_anchor.anchor(tmp_path / "nothing", **witness)
+    """Neither anchoring nor rotating founds a log."""
+    for act in (partial(audit_anchor.anchor, **witness), audit_admin.rotate):
+        with pytest.raises(InvalidArgument, match="no audit log"):
+            act(tmp_path / "nothing")
     assert not (tmp_path / "nothing").exists()
+
+
+def test_the_receipt_leads_to_the_printed_key(store, tmp_path, capsys):
+    """And the vkey file lists both, the new one first."""
+    old = (store / "vkey").read_text().strip()
+    assert audit_admin.rotate(store, receipt=tmp_path / "rotation.json") == 0
+    new = capsys.readouterr().out.strip()
+    assert successor((tmp_path / "rotation.json").read_bytes(), old) == new
+    assert (store / "vkey").read_text().split() == [new, old]
+
+
+def test_a_key_is_rotated_from_the_command_line(store, tmp_path, capsys):
+    """0, and both keys are listed; 2 and no key where there is no log."""
+    assert run(["audit", "rotate", "--store", str(store), "--overlap-days", "0"]) == Exit.OK
+    assert capsys.readouterr().out.strip() == (store / "vkey").read_text().split()[0]
+    assert run(["audit", "verify", "--store", str(store)]) == Exit.OK
+    assert run(["audit", "rotate", "--store", str(tmp_path)]) == Exit.CANNOT_TELL
+    assert run(["audit", "rotate", "--store", str(store), "--overlap-days", "999"]) == Exit.CANNOT_TELL
+
+
+def test_an_mldsa_key_is_printed(store, capsys):
+    """The log's Ed25519 key stays."""
+    old = (store / "vkey").read_text().strip()
+    try:
+        audit_admin.rotate(store, mldsa=True)
+    except MissingExtra:
+        pytest.skip("the installed cryptography has no ML-DSA")
+    key = MlDsaKey.parse(capsys.readouterr().out)
+    assert (store / "vkey").read_text().split() == [old, str(key)]
+
+
+@pytest.mark.parametrize("days", [-1, 366])
+def test_an_overlap_is_at_most_a_year(store, days):
+    """Nothing is written for a number that makes no sense."""
+    with pytest.raises(InvalidArgument, match="days"):
+        audit_admin.rotate(store, overlap_days=days)
+
+
+@pytest.mark.parametrize("name", ["verify.html", "verify_receipt.py"])
+def test_what_verifies_is_published_and_verifies_its_own_publication(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Someone with the receipt and the file compares the two hashes; the policy in force stays as it was."""
+    store, receipt = tmp_path / "store", tmp_path / "receipt.json"
+    Engine.open(store, embedder="wordllama").close()
+    given = ["audit", "publish", str(SCRIPTS / name), "--store", str(store), "--receipt", str(receipt)]
+    assert run(given) == Exit.OK
+    digest = hashlib.sha256((SCRIPTS / name).read_bytes()).digest()
+    assert capsys.readouterr().out.startswith(digest.hex())
+    vkey = (store / "vkey").read_text().strip()
+    checked = verify_receipt(receipt.read_bytes(), vkey)
+    assert checked.verdict is Verdict.VERIFIED
+    assert checked.record is not None
+    event = checked.record.event
+    assert isinstance(event, PolicyChange)
+    assert (event.why, event.before) == (f"PUBLISHED:{b64url(digest)}", event.table)
+    command = [sys.executable, str(SCRIPTS / "verify_receipt.py"), str(receipt), "--key", str(store / "vkey")]
+    assert subprocess.run(command, check=False, capture_output=True).returncode == 0
+    page = Page()
+    try:
+        assert page.says(receipt.read_bytes(), vkey)[0] == 0
+    finally:
+        page.node.communicate()
+    Engine.open(store, create=False).close()  # which takes it for no change of the policy
+
+
+def test_a_log_without_a_policy_and_a_file_that_is_not_there_are_refused(store: Path, tmp_path: Path) -> None:
+    """Nothing is recorded."""
+    for name, home in (("verify.html", store), ("absent", store), ("verify.html", tmp_path / "nothing")):
+        assert run(["audit", "publish", str(SCRIPTS / name), "--store", str(home)]) == Exit.BAD_INPUT
+    with AuditLog.open(store) as log:
+        assert log.size == 1
