@@ -39,14 +39,15 @@ _REMEDIES: Final = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BedrockSettings:
-    """How to reach the service. Credentials come from boto3's own chain, never from here."""
+    """How to reach the service. Credentials come from boto3's own chain, never from these settings."""
 
     region: str | None = None
     """Default: the configured region."""
     endpoint_url: str | None = None
-    """Another address, such as a VPC endpoint's."""
+    """A different address, such as a VPC endpoint's."""
     attempts: int = 4
-    """All tries, with exponential backoff; only throttling, time-outs and server errors are retried."""
+    """The number of tries in all, with exponential backoff; only throttling, time-outs and server errors are
+    retried."""
     connect_timeout: float = 5
     """Seconds."""
     read_timeout: float = 60
@@ -81,7 +82,7 @@ def bedrock_client(settings: BedrockSettings) -> Any:
 
 
 def calling(model: str, call: Callable[[], _T]) -> _T:
-    """Call the service; ModelUnavailable, for any failure of it or of the connection, names the code and a remedy."""
+    """Call the service; if it or the connection fails, raise ModelUnavailable, which names the code and a remedy."""
     from botocore.exceptions import BotoCoreError, ClientError
     from botocore.parsers import ResponseParserError
 
@@ -115,7 +116,7 @@ def converse(client: Any, model: str, *, system: str, user: str, max_tokens: int
 
 
 def malformed_answer(model: str, what: str) -> ModelUnavailable:
-    """Make the error for an answer that is not in the documented form; it quotes nothing from the answer."""
+    """Make the error for an answer that is not in the documented form; the error quotes nothing from that answer."""
     return ModelUnavailable(
         f"Bedrock, {model}: the answer is not in the documented form ({what}); "
         "check that the endpoint is Bedrock's"
@@ -123,7 +124,7 @@ def malformed_answer(model: str, what: str) -> ModelUnavailable:
 
 
 def reply_text(reply: dict[str, Any], model: str) -> str:
-    """Return the text of an answer of :func:`converse`; ModelUnavailable if it holds anything else."""
+    """Return the text of an answer from :func:`converse`; ModelUnavailable if the answer holds anything but text."""
     try:
         return "".join(block["text"] for block in reply["output"]["message"]["content"])
     except (KeyError, TypeError) as malformed:
@@ -134,21 +135,21 @@ class Cohere:
     """cohere.embed-multilingual-v3 through ``InvokeModel``: 1,024 dimensions, over a hundred languages.
 
     A call takes up to 96 texts of up to 2,048 characters each. A longer text is cut into windows of equal
-    size, whose vectors are averaged by length; nothing is cut off: with ``truncate`` ``NONE`` the service would refuse
-    and not shorten. Raises as :func:`bedrock_client` does.
+    size, whose vectors are averaged by length. Nothing is cut off: with ``truncate`` set to ``NONE``, the service would
+    refuse a text that is too long rather than shorten it. Raises as :func:`bedrock_client` does.
     """
 
     name: Final = "bedrock:cohere.embed-multilingual-v3"
     dim: Final = 1024
     remote: Final = True
     fingerprint: Final = fingerprint("bedrock:cohere.embed-multilingual-v3", 1024, 1)
-    """Of name, dimension and preprocessing version; the model id stands for the service's weights."""
+    """A hash of name, dimension and preprocessing version; the model id stands for the service's weights."""
 
     _MODEL_ID: Final = "cohere.embed-multilingual-v3"
     _MAX_TEXTS: Final = 96
-    """Texts in a call (the service's limit)."""
+    """Texts per call (the service's limit)."""
     _MAX_CHARACTERS: Final = 2048
-    """Characters in a text (the service's limit)."""
+    """Characters per text (the service's limit)."""
 
     def __init__(self, settings: BedrockSettings | None = None) -> None:
         self._client = bedrock_client(settings or BedrockSettings())
@@ -188,17 +189,17 @@ class Cohere:
 
 
 class Titan:
-    """amazon.titan-embed-text-v2:0 through ``InvokeModel``: 1,024 dimensions, one text a call.
+    """amazon.titan-embed-text-v2:0 through ``InvokeModel``: 1,024 dimensions, one text per call.
 
     The model takes 8,192 tokens, and a token has at least one character; a text of more than 8,192 characters is cut
-    into windows as by :class:`Cohere`. Raises as :func:`bedrock_client` does.
+    into windows as :class:`Cohere` does. Raises as :func:`bedrock_client` does.
     """
 
     name: Final = "bedrock:amazon.titan-embed-text-v2:0"
     dim: Final = 1024
     remote: Final = True
     fingerprint: Final = fingerprint("bedrock:amazon.titan-embed-text-v2:0", 1024, 1)
-    """Of name, dimension and preprocessing version; the model id stands for the service's weights."""
+    """A hash of name, dimension and preprocessing version; the model id stands for the service's weights."""
 
     _MODEL_ID: Final = "amazon.titan-embed-text-v2:0"
     _MAX_CHARACTERS: Final = 8192

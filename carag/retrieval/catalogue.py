@@ -43,9 +43,9 @@ if TYPE_CHECKING:
 
 
 _VERSION: Final = "reading-3"
-"""Change it whenever a question may be read, or documents ordered, differently."""
+"""Change this whenever questions may be read, or documents ordered, differently."""
 _NO_ROW: Final = -1
-"""The row of names of a document that adds no name."""
+"""Stands for the row of names where a document adds no name."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -70,7 +70,7 @@ class Understood:
 
     @property
     def is_about(self) -> NDArray[np.bool_]:
-        """Whether each document is about an entity, or has a title, that the question names."""
+        """Whether each document is about an entity that the question names, or has a title that it names."""
         return (self.tiers >= 1) & self.reading.is_about_somebody
 
     @property
@@ -127,14 +127,14 @@ class Catalogue:
         self._known: _Contents | None = None
 
     def follow(self, profile: Profile) -> None:
-        """Read questions and documents from now on as another profile of the same bits declares."""
+        """From now on, read questions and documents as another profile with the same bits declares."""
         declared = Declared.of(profile)
         with self._lock:
             if declared.sha256 != self.declared.sha256:
                 self.declared, self._known = declared, None
 
     def refresh(self) -> None:
-        """Read new documents from the store; all of them at first, and after the public table was replaced.
+        """Read new documents from the store, or all of them the first time and after the public table was replaced.
 
         Raises CorruptFile if the store's public table of names does not match its hash.
         """
@@ -151,7 +151,7 @@ class Catalogue:
 
     @property
     def fingerprint(self) -> str:
-        """Hex digest of everything that a reading depends on except question and documents."""
+        """Hex digest of everything that a reading depends on, except the question and the documents."""
         with self._lock:
             known = self._known or self._refreshed()
             if not known.fingerprint:  # cached, because every record has it
@@ -163,9 +163,10 @@ class Catalogue:
             return known.fingerprint
 
     def read(self, question: str, documents: ArrayLike) -> Understood:
-        """Read a question among the documents that the session may use, given by all of the store's numbers of them.
+        """Read a question among the documents that the session may use, given as all their numbers in the store.
 
-        InvalidArgument if the question is not a string, empty or too long, or a number belongs to no document read yet.
+        InvalidArgument if the question is not a string, is empty or too long, or if a number belongs to no document
+        read yet.
         """
         with self._lock:
             known = self._known or self._refreshed()
@@ -244,7 +245,7 @@ class Catalogue:
         known.last = records[-1].number
 
     def _rows_of_names(self, known: _Contents, records: Sequence[Described]) -> NDArray[np.int32]:
-        """Add new names; none for a filing of several entities, whose one name could be any of theirs."""
+        """Add new names, but none for a filing of several entities, whose one name could belong to any of them."""
         public, new = known.static, []
         own = np.full(len(records), _NO_ROW, np.int32)
         for at, one in enumerate(records):
@@ -287,13 +288,13 @@ def _kinds_of(values: tuple[str, ...]) -> Lexicon:
 
 
 def _text(stated: dict[str, Any], name: str | None) -> str:
-    """Return a field that a question could name, a text of one line; for anything else, an empty text."""
+    """Return a field's value if a question could name it, as it can a text of one line; otherwise an empty text."""
     value = stated.get(name) if name else None
     return value if isinstance(value, str) and value.isprintable() and len(value) <= MAX_LABEL else ""
 
 
 def _date(stated: dict[str, Any], name: str | None) -> date | None:
-    """Return a field that is a day; for anything else None, because only declared fields were checked."""
+    """Return a field's value if it is a day, otherwise None, because only declared fields were checked."""
     try:
         day = in_one_form(name, stated.get(name), "date") if name else None
     except InvalidArgument:

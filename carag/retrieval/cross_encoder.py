@@ -2,13 +2,13 @@
 
 Such a model (a cross-encoder trained on MS MARCO, an NLI model) reads a question with a passage, or a claim with its
 evidence, as one pair. The folder may come from anywhere: onnxruntime runs the graph with its own operators and no other
-code. The graph is loaded from the bytes that were hashed; one that keeps its weights in other files is refused, because
-their names could lead anywhere on this machine and the hash would not cover them.
+code. The graph is loaded from the bytes that were hashed; a graph that keeps its weights in other files is refused,
+because the names of those files could lead anywhere on this machine and the hash would not cover the weights.
 
 A passage too long for the model is cut into the fewest windows of equal size, and its score is that of the best window
 (MaxP in Dai and Callan, *Deeper Text Understanding for IR with Contextual Neural Language Modeling*, SIGIR 2019).
-Windows overlap, so that a statement at a cut is whole in one of them. If the graph takes any number of rows it gets one
-at a time, without padding: no score depends on other passages or on the number of threads.
+Windows overlap, so that a statement at a cut is whole in one of them. A graph that takes any number of rows gets one at
+a time, without padding, so that no score depends on other passages or on the number of threads.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _INPUTS: Final = {"input_ids": "ids", "attention_mask": "attention_mask", "token
 """Inputs that a graph may have, by Hugging Face's names, and the tokenizer's names for them."""
 _INTEGERS: Final = {"tensor(int64)": np.int64, "tensor(int32)": np.int32}
 _MAX_TOKENS: Final = 512
-"""Default for the tokens of a pair: what BERT, RoBERTa and DeBERTa were trained with."""
+"""The default number of tokens in a pair: what BERT, RoBERTa and DeBERTa were trained with."""
 _LEAST_TOKENS: Final = 16
 """A graph that takes fewer tokens is not a model of texts."""
 _PART: Final = 4
@@ -60,8 +60,8 @@ class CrossEncoder:
       them.
     - ``label``: which of several logits is the score: its number, or its name in ``id2label`` of ``config.json``.
     - ``first``: what the model reads first: ``question``, usual for search, or ``text``, usual for NLI.
-    - ``max_tokens``: tokens of a pair. Default: what the graph takes, or ``config.json`` states, 512 at most.
-    - ``threads``: default: one for each processor. Scores do not depend on it.
+    - ``max_tokens``: tokens in a pair; by default what the graph takes or ``config.json`` states, at most 512.
+    - ``threads``: by default one for each processor. Scores do not depend on it.
 
     - ``labels``: the logits: their names in ``config.json``, or their numbers.
 
@@ -128,8 +128,8 @@ class CrossEncoder:
     ) -> NDArray[np.float64]:
         """Judge a claim by each text: return ``(n, labels)`` float64, the softmax of the logits.
 
-        In a long text the window counts where the logit ``decides`` is greatest, by default that of ``label``. Raises
-        as :meth:`rerank` does, and for a model with a single logit.
+        Of a long text, the window counts in which the logit ``decides``, by default that of ``label``, is greatest.
+        Raises as :meth:`rerank` does, and also for a model with a single logit.
         """
         if len(self.labels) == 1:
             raise InvalidArgument(f"{self.name} gives a single logit; use a model with two or more")
@@ -159,8 +159,9 @@ class CrossEncoder:
         room = self._tokens - self._tokenizer.num_special_tokens_to_add(True) - len(asked.ids)
         if room < kept:
             raise InvalidArgument(
-                f"the question has {len(asked.ids)} tokens; {self.name} reads {self._tokens} with a passage, of which "
-                f"{kept} are reserved for it; shorten the question to {len(asked.ids) - kept + room} tokens"
+                f"the question has {len(asked.ids)} tokens; {self.name} reads {self._tokens} for question and passage "
+                f"together, of which {kept} are reserved for the passage; shorten the question to "
+                f"{len(asked.ids) - kept + room} tokens"
             )
         found = []
         for passage in passages:

@@ -104,7 +104,7 @@ def unit_rows(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
 def checked_rows(name: str, came: Any, shape: tuple[int, ...]) -> NDArray[np.float32]:
     """Return an embedder's output as unit rows, a single vector as one row; rows that are units stay as they are.
 
-    Raises InvalidArgument if it has another shape, is not numeric, or a row is zero or not finite.
+    Raises InvalidArgument if the output has a different shape or is not numeric, or if a row is zero or not finite.
     """
     try:
         vectors = np.asarray(came)

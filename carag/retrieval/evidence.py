@@ -18,7 +18,7 @@ class Head:
     """The head rows of a table that continues in a passage, as another admissible passage has them word for word."""
 
     chunk_id: str
-    """The passage that has them."""
+    """The passage that has those rows."""
     start: int
     end: int
     """Character offsets in the text of the document part that both passages come from."""
@@ -37,7 +37,8 @@ class Passage:
     word: int
     """The policy word that the search admitted."""
     accession_number: str
-    """The same as :attr:`document_id`, which is to be used; `form`, `company` and `filed` are empty but of a filing."""
+    """The same as :attr:`document_id`, which should be used; `form`, `company` and `filed` are empty except for a
+    filing."""
     form: str
     company: str
     filed: str
@@ -56,7 +57,7 @@ class Passage:
     source: str = ""
     """The name of the document and its part in prompts and citations, as the profile says."""
     head: Head | None = None
-    """If the text begins inside a table: its head rows, if a passage that the session may use has them."""
+    """The head rows of the table that the text begins inside, if a passage that the session may use has them."""
 
     @property
     def document_id(self) -> str:
@@ -79,16 +80,17 @@ class Hidden:
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """What a question names, and which of that the documents are about that the session may use; never hidden ones."""
+    """What a question names, and how much of it the documents that the session may use are about."""
 
     understood: str = ""
-    """In the question's own words; empty if it names nothing."""
+    """In the question's own words; empty if the question names nothing."""
     absent: str = ""
-    """What it names, if no document is about any of that: then no passage is shown to a generator."""
+    """What the question names, if no document is about any of it: then no passage is shown to a generator."""
     missing: str = ""
-    """The part of what it names that no document is about, if some document is about the rest."""
+    """The part of what the question names that no document is about, if some document is about the rest."""
     is_particular: bool = False
-    """Whether it names an entity, a title or a time, so that an answer must come from particular documents."""
+    """Whether the question names an entity, a title or a time, so that an answer must come from particular
+    documents."""
     similar: str = ""
     """A word one letter from an absent name that some of the documents hold: the name may be misspelt."""
 
@@ -105,7 +107,7 @@ class Withheld:
     hidden: tuple[Hidden, ...] = ()
     """The hidden passages nearest to the question, if the role may know that they exist. Never shown to a model."""
     topic: Topic = NOTHING_NAMED
-    """Set only for a generator, which so learns what its passages say nothing about."""
+    """Set only for a generator, which learns from it what its passages say nothing about."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +117,7 @@ class Words:
     share: float
     """From 0 to 1."""
     least: float = 0.0
-    """With a smaller share the passages are not about the question; ``least_words`` of the profile."""
+    """With a smaller share the passages are not about the question; this is the profile's ``least_words``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,13 +141,13 @@ class Evidence:
     about: int | None = None
     """How many of the passages, from the first, are about the topic; None for all."""
     lenders: tuple[Passage, ...] = ()
-    """Admissible passages, not found themselves, with the head rows of some that were."""
+    """Admissible passages that were not found themselves but have the head rows of some that were."""
     backend: IndexState | None = None
     """The state of the backend that was searched, unless it was this process's own index."""
     respelt: str = ""
-    """The question that was asked, if misspelt words of the one given were mended."""
+    """The question that was asked in place of the given one, if misspelt words were mended."""
 
     @property
     def shown(self) -> tuple[Passage, ...]:
-        """The passages that a generator may read: if the question names a company, only those about it."""
+        """The passages that a generator may read: if the question names a company, only those about that company."""
         return () if self.topic.absent else self.passages[: self.about]

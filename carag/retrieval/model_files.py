@@ -1,7 +1,7 @@
 """Read model files from installed distributions, without importing them.
 
-Importing such a package would run its code, and some open a connection on import; its metadata tells where its files
-are. Every file is pinned by SHA-256, so what is loaded is what was measured.
+Importing such a package would run its code, and some open a connection on import; a package's metadata tells where its
+files are. Every file is pinned by SHA-256, so what is loaded is what was measured.
 """
 
 from __future__ import annotations
@@ -77,8 +77,9 @@ def fingerprint(*parts: str | int) -> str:
 def tokenizer_of(content: str) -> Tokenizer:
     """Read a file saved by Hugging Face's tokenizers, and switch off its cache of texts.
 
-    BPE and Unigram models cache the tokens of 10,000 words in every thread. Llama's does not split texts into words, so
-    it would cache whole questions: memory would grow, and hold what people asked (huggingface/tokenizers#1675).
+    BPE and Unigram models cache the tokens of 10,000 words in every thread. Llama's tokenizer does not split texts into
+    words, so it would cache whole questions: memory would grow, and hold what people asked
+    (huggingface/tokenizers#1675).
     """
     from tokenizers import Tokenizer
 

@@ -33,10 +33,10 @@ class OpenAiEmbedder:
     - ``url``, ``key_env``, ``timeout``, ``retries``, ``insecure_http``: as for
       :class:`~carag.retrieval.model_server.ModelServer`.
     - ``dim``: the components of a vector. By default the server is asked once, with a fixed word; with ``dim`` a store
-      can be opened while the server is away.
+      can be opened while the server is unreachable.
     - ``dimensions``: components to request from a model that can shorten its vectors.
     - ``batch``: texts in one request.
-    - ``max_characters``: characters that the model takes in one text; longer ones are cut into windows, whose vectors
+    - ``max_characters``: characters that the model takes in one text; longer texts are cut into windows, whose vectors
       are averaged. The default is about 512 tokens of English, which small models take.
     - ``document_prefix``, ``query_prefix``: what the model expects before a passage and before a question, such as
       ``"search_query: "``.

@@ -29,7 +29,7 @@ def own_embedder(given: object) -> Embedder:
 
     - ``given``: with ``name`` (str), ``dim`` (int), ``embed_documents(list of str)`` and ``embed_query(str)``, which
       return numbers of shape ``(n, dim)`` and ``(dim,)``. It may have ``remote``, whether texts leave this machine (by
-      default they do not), and ``fingerprint``, which must change whenever its vectors may.
+      default they do not), and ``fingerprint``, which must change whenever the vectors may change.
 
     Raises InvalidArgument if an attribute is missing or invalid, or the name is that of one of CARAG's own embedders.
 
@@ -80,8 +80,8 @@ class OwnEmbedder:
         is_complete = stated is not None and hasattr(given, "remote")
         if is_embedder(self.name) and not is_complete:
             raise InvalidArgument(
-                f"the embedder has the name {self.name!r} of one of CARAG's own, whose gate and stores do not fit it; "
-                "give it another name"
+                f"the embedder is called {self.name!r} like one of CARAG's own, whose gate and stores do not fit it; "
+                "give it a different name"
             )
         own = str(stated or "")
         self.fingerprint = own if is_complete else fingerprint("own", self.name, self.dim, own)

@@ -46,7 +46,7 @@ def add_labels(index: Index, store: CorpusStore, keys: NDArray[np.int64], *, clo
 
 
 class PastIndex:
-    """An index whose open rows are the labels known at the last instant asked for, headed by a profile's ``heading``.
+    """An index whose open rows are the labels known at the last instant asked for, with each text under its heading.
 
     It holds every label of the instants asked for so far: at most all that the store ever had.
     """
@@ -73,7 +73,7 @@ class PastIndex:
 
     def _move(self, known: int) -> None:
         wanted = self._store.labels.open(known_at=known)
-        # Neither instant until everything is done, so that the next move completes one that failed.
+        # This is neither instant until everything is done, so that the next move completes one that failed.
         self._known = _BETWEEN
         gone = np.setdiff1d(self._open, wanted, assume_unique=True)
         self._words.close_labels(np.intersect1d(gone, self._words.labels(), assume_unique=True))

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 MAX_BYTES: Final = 1 << 26
-"""The largest table in bytes, unpacked; the SEC's, of 10,000 companies, has less than a megabyte."""
+"""The largest table in bytes, unpacked; the SEC's, of 10,000 companies, is less than a megabyte."""
 _MAX_ROWS: Final = 500_000
 _MAX_KEPT: Final = 1 << 25
 """The most characters that a store keeps."""
@@ -29,7 +29,7 @@ _MAX_TICKERS: Final = 100
 _MAX_CIK: Final = 10**10
 _MONTH_AND_DAY: Final = re.compile(r"[0-9]{4}")
 _LEAP_YEAR: Final = 2000
-"""A year that has every day."""
+"""A leap year, which has every day."""
 _TEXT: Final = "names"
 """The store's key of the table: one JSON list per line, ascending."""
 _HASH: Final = "names_sha256"

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 _NEEDED: Final = ("name", "rerank")
 _POOL: Final = 4
-"""Passages that a reranker reads for each one returned: 32 for the usual 8. It can raise only what it reads, and its
-time grows with the number."""
+"""Passages that a reranker reads for each one returned: 32 for the usual 8. A reranker can move up only what it reads,
+and its time grows with the number."""
 _LEAST_POOL: Final = 20
 """The fewest passages that it reads: with four or eight it would have little choice."""
 
@@ -57,8 +57,8 @@ def own_reranker(given: object) -> Reranker:
     """Wrap your own reranker so that it keeps what :class:`Reranker` promises, or raises.
 
     - ``given``: with ``name`` (str) and ``rerank(question, list of str)``, which returns one number for each text,
-      greater for a better one. It may have ``remote``, whether they leave this machine (by default they do not), and
-      ``fingerprint``.
+      greater for a better one. It may have ``remote``, whether question and texts leave this machine (by default they
+      do not), and ``fingerprint``.
 
     Raises InvalidArgument if an attribute is missing or invalid.
 

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
 
 EXACT_LIMIT: Final = 1 << 28
-"""The largest product of admissible rows and dimension that is searched exactly. It is not a time, so that a question
-runs the same plan on every machine; the record says which plan ran."""
+"""The largest product of admissible rows and dimension that is searched exactly. The limit is not a time, so that a
+question runs the same plan on every machine; the record says which plan ran."""
 
 _ANYTHING: Final = Policy(Mask())
 
@@ -80,8 +80,8 @@ class Retriever:
     Above ``exact_limit``, admissible rows x dimension, the plan is ``auto``. A reranker orders the admissible passages
     found, of which the best ``k`` are returned.
 
-    - ``certifies``: whether decisions that must not know what is hidden run the certified plan even above
-      ``exact_limit``, never a graph: its time does not depend on hidden rows.
+    - ``certifies``: whether decisions that must not know what is hidden run the certified plan, whose time does not
+      depend on hidden rows, even above ``exact_limit``, and never a graph.
     """
 
     def __init__(
@@ -215,7 +215,7 @@ class Retriever:
         *,
         known_at: int,
     ) -> _Attempt | None:
-        """Rank once and test every hit again; None if the entity lists were translated too early, to be done again."""
+        """Rank once and test every hit again; None if the entity lists were translated too early: then rank again."""
         searches = self._searches(decision, where)
         ranked = self._rank(rows, asked, searches, wanted, decision, wider)
         chunks, near = self._read(ranked, decision, known_at=known_at)

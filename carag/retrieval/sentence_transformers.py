@@ -81,7 +81,8 @@ class SentenceTransformerEmbedder:
             dim = self._model.get_sentence_embedding_dimension()
         except Exception as error:
             raise ModelUnavailable(
-                f"{self.name} cannot be loaded ({type(error).__name__}); want a directory saved by it"
+                f"{self.name} cannot be loaded ({type(error).__name__}); want a directory that sentence-transformers "
+                "saved"
             ) from error
         if type(dim) is not int or dim < 1:
             raise InvalidArgument(f"{self.name} states no dimension; use a model with a pooling layer")

@@ -1,7 +1,7 @@
 """Find what has replaced, withdrawn or amended documents since an instant, as far as a session may use it today.
 
-A document is followed to its replacement, and on to that one's, only through documents of which the session may use a
-passage at some instant: neither the existence nor the effect of any other document shows.
+A document is followed to its replacement, and on to the replacement of that, only through documents of which the
+session may use a passage at some instant: neither the existence nor the effect of any other document shows.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ _logger = logger(__name__)
 _BATCH: Final = 4096
 """Labels whose words are added at a time."""
 _SAVE_PASSAGES: Final = 1 << 16
-"""Passages between two saves while words are added, and so the most to read again after a kill."""
+"""Passages between two saves while words are added: the most to read again after the process is killed."""
 _SAVE_FRACTION: Final = 16
 """Save at once if more than 1/16 of the labels changed, as for vectors."""
 _HEADER_BYTES: Final = 640

@@ -204,7 +204,7 @@ def test_what_came_since_is_read_at_the_next_refresh(store: CorpusStore) -> None
     catalogue = Catalogue(store, EDGAR)
     assert len(catalogue.read("Amcor?", [1]).records) == 1
     put(store, [filing(1, 5, period="2021-06-30"), filing(2, 3)])
-    with pytest.raises(InvalidArgument, match="no document has number 2 in the catalogue; refresh"):
+    with pytest.raises(InvalidArgument, match="the catalogue has no document with number 2; refresh"):
         catalogue.read("Amcor?", [1, 2])
     catalogue.refresh()
     understood = catalogue.read("What did Amcor and Apple do in fiscal 2021?", [1, 2, 3])

@@ -303,7 +303,7 @@ def test_a_number_that_the_table_has_not_is_refused() -> None:
     """Below, between and above those it has."""
     table = Documents([Described(2, "a"), Described(4, "b")])
     for number in (1, 3, 5):
-        with pytest.raises(InvalidArgument, match=f"no document has number {number} in the catalogue"):
+        with pytest.raises(InvalidArgument, match=f"the catalogue has no document with number {number}"):
             table.of([2, number])
     assert [one.id for one in table.of([4, 2])[::-1]] == ["a", "b"]
     assert len(Documents().of([])) == 0

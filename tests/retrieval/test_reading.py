@@ -228,7 +228,7 @@ def test_a_reading_fits_as_its_best_period_does() -> None:
 @pytest.mark.parametrize(
     ("made", "message"),
     [
-        (lambda: YEARS(2018, 2017), "want an end after the begin"),
+        (lambda: YEARS(2018, 2017), "want an end that is not before the beginning"),
         (lambda: YEARS(1899), "1900 to 2099"),
         (lambda: QUARTER(2018, 5), "want 1, 2, 3 or 4"),
         (lambda: YEARS(0), "is not a day"),

@@ -1,4 +1,4 @@
-"""Choose a gate's threshold by conformal prediction from questions with known answers, and monitor drift from them.
+"""Choose a gate's threshold by conformal prediction from questions with known answers, and watch for drift.
 
 If a new answerable question is exchangeable with those measured, it falls below the threshold with probability at most
 the stated error, whatever the distribution of similarities (Vovk, Gammerman, Shafer: Algorithmic Learning in a Random
@@ -36,7 +36,7 @@ def questions_wanted(error: Fraction) -> int:
 
 
 def conformal_threshold(similarities: Sequence[float], error: Fraction) -> int:
-    """Return the threshold below which a new answerable question falls with probability ``error`` at most.
+    """Return the threshold below which a new answerable question falls with probability at most ``error``.
 
     It is the similarity of rank floor(error * (n + 1)) from the smallest: the new question is one of n + 1 that could
     each have any rank. It is rounded down, which declines no more questions.
@@ -67,19 +67,20 @@ def conformal_threshold(similarities: Sequence[float], error: Fraction) -> int:
 
 
 def selective_threshold(similarities: Sequence[float], right: Sequence[bool], error: Fraction) -> int | None:
-    """Return the least threshold at which the share of wrong answers is promised, or None if no threshold keeps it.
+    """Return the least threshold at which the share of wrong answers is promised, or None if there is none.
 
     It is the least at which (wrong + 1) / (answered + 1) <= error, counting the questions at or above it: the new
     question counts as one more that is answered wrongly. Conformal selection (Jin, Candès: Selection by Prediction with
     Conformal p-values, JMLR 24, 2023) has all questions in the denominator, and so promises that a new question is
-    answered *and* wrong with probability ``error`` at most; that promise holds here as well.
+    answered *and* wrong with probability at most ``error``; that promise holds here as well.
 
-    For the share among the answered, let T be the same rule on all n + 1 questions, without the 1s. It treats them
-    alike, so if they are exchangeable, P(wrong, answered at T) <= error * P(answered at T). A wrong new question is
-    answered at the threshold returned only if it is at T. Hence P(wrong, answered) <= error * P(answered at T), where
-    the last differs from P(answered) only by the effect of one question. In the mean over calibrations the share of
-    wrong ones among new answers is then about ``error`` or less, as ``tests/retrieval/confidence/test_selective.py``
-    simulates. No rule can promise it for only those calibrations that let something pass.
+    For the share among the answered, let T be the same rule on all n + 1 questions, without the 1s. T treats the
+    questions alike, so if they are exchangeable, P(wrong, answered at T) <= error * P(answered at T). A wrong new
+    question is answered at the threshold returned only if it is at T. Hence P(wrong, answered) <= error * P(answered at
+    T), where P(answered at T) differs from P(answered) only by the effect of one question. On average over
+    calibrations, the share of wrong ones among new answers is then about ``error`` or less, as
+    ``tests/retrieval/confidence/test_selective.py`` simulates. No rule can promise this for only those calibrations
+    that let something pass.
 
     - ``similarities``: for each question that would be answered without a gate, the cosine that the gate tests.
     - ``right``: whether that answer is right; for a question without an answer it never is.
@@ -115,14 +116,14 @@ def selective_threshold(similarities: Sequence[float], right: Sequence[bool], er
 
 
 class Drift:
-    """Detects scores that are smaller than those of a calibration, with a conformal test martingale.
+    """Detects, with a conformal test martingale, scores that are smaller than those of a calibration.
 
-    The p-value of each score is its rank among those of the calibration and those since. While all are exchangeable,
-    p-values with randomly broken ties are independent and uniform (Vovk, Gammerman, Shafer, 2005, section 8.1), and a
-    bet of p ** -1/2 / 2 has the mean 1. Ties here count against an alarm, which only makes the bet smaller and needs no
-    randomness: a reader of the log finds the same. Of the initial capital of 1, a share of 1 / (t * (t + 1)) is
-    staked on a change at score t, so that losses from a long uneventful stretch need not be won back first. The sum is
-    still a martingale, so the probability that it ever exceeds 1,000 is at most 1/1,000 (Ville, 1939).
+    The p-value of each score is its rank among those of the calibration and those since. While all scores are
+    exchangeable, p-values with randomly broken ties are independent and uniform (Vovk, Gammerman, Shafer, 2005, section
+    8.1), and a bet of p ** -1/2 / 2 has mean 1. Ties here count against an alarm, which only makes the bet smaller
+    and needs no randomness: a reader of the log finds the same result. Of the initial capital of 1, a share of 1 / (t *
+    (t + 1)) is staked on a change at score t, so that losses from a long uneventful stretch need not be won back first.
+    The sum is still a martingale, so the probability that it ever exceeds 1,000 is at most 1/1,000 (Ville, 1939).
 
     An alarm needs a calibration of about 20 questions, and comes sooner with more.
 
@@ -151,7 +152,7 @@ class Drift:
 
 
 def _in_millionths(similarities: Sequence[float]) -> list[int]:
-    """Round down to millionths, with which the gate compares."""
+    """Round down to millionths, the unit in which the gate compares."""
     if not all(math.isfinite(similarity) for similarity in similarities):
         raise InvalidArgument("a similarity is not finite; want cosines")
     # a float32 cosine can exceed 1 slightly

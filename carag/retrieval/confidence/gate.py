@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 
 BASELINE: Final = 0.65
-"""The least similarity for an embedder that was never measured: not the best choice for any, but high enough that what
-passes is close."""
+"""The least similarity for an embedder that was never measured: not the best choice for any embedder, but high enough
+that whatever passes is close."""
 _EVERY: Final = 1
 """Passages in the smallest store."""
 _CALIBRATE: Final = "calibrate it with carag gate calibrate"
@@ -29,9 +29,9 @@ class ConfidenceGate:
 
     - ``threshold``: least cosine similarity, -1 to 1; -1 passes every passage.
     - ``calibrated``: whether the threshold was measured on questions about such documents.
-    - ``measured_on``: if it was measured on other documents, which.
+    - ``measured_on``: the other documents that the threshold was measured on, if any.
     - ``points``: the thresholds of a baseline by how many passages a session may use, ascending; the last one is
-      ``threshold``. The nearest of many passages is nearer than that of few, whatever is asked.
+      ``threshold``. Whatever is asked, the nearest of many passages is nearer than the nearest of few.
     - ``promised``: the calibrated threshold that this one replaces because questions have drifted from those of the
       calibration.
 
@@ -65,14 +65,14 @@ class ConfidenceGate:
             return ""
         if self.points:
             return (
-                f"the gate stands at a baseline of {self.points[0][1]:g} to {self.threshold:g}, by how many passages a "
-                f"session may use, measured on {self.measured_on}, and was not calibrated for these documents: "
-                f"{_CALIBRATE}"
+                f"the gate stands at a baseline of {self.points[0][1]:g} to {self.threshold:g}, depending on how many "
+                f"passages a session may use, was measured on {self.measured_on}, and was not calibrated for these "
+                f"documents: {_CALIBRATE}"
             )
         if self.measured_on:
             return (
-                f"the gate stands at {self.threshold:g}, measured on {self.measured_on}, and was not calibrated for "
-                f"these documents: {_CALIBRATE}"
+                f"the gate stands at {self.threshold:g}, was measured on {self.measured_on}, and was not calibrated "
+                f"for these documents: {_CALIBRATE}"
             )
         baseline = "its baseline of " if self.threshold == BASELINE else ""
         return f"the gate stands at {baseline}{self.threshold:g}: {_CALIBRATE}"
@@ -87,9 +87,9 @@ class ConfidenceGate:
         return self
 
     def passes(self, passages: Sequence[Passage], nearest: float | None = None) -> bool:
-        """Tell whether a generator may be called; never without an admissible passage.
+        """Tell whether a generator may be called; without an admissible passage it may not.
 
-        ``nearest`` is the similarity of the nearest admissible passage, if that need not be among these.
+        ``nearest`` is the similarity of the nearest admissible passage, if that passage need not be in ``passages``.
         """
         best = top_similarity(passages, nearest)
         return best is not None and best >= self.threshold

@@ -34,7 +34,7 @@ class Calibration(BaseModel):
     measured_on: Annotated[str, Field(pattern=r"^[ -~]+$", max_length=200)]
     """The documents, in words."""
     calibrated: bool
-    """Whether these are such documents as the profile's."""
+    """Whether these documents are like those that the profile is for."""
     in_scope: _Count
     """Questions that the documents answer."""
     in_scope_declined: _Count
@@ -80,7 +80,7 @@ class _GateFile(BaseModel):
 
 
 def calibrations_of(profile: Profile) -> Mapping[str, Calibration]:
-    """Return calibrations by the embedder's name; none without ``gate.toml``; InvalidArgument if not valid."""
+    """Return calibrations by the embedder's name, none without ``gate.toml``; InvalidArgument if that is not valid."""
     text = profile.reading.get(GATE_FILE)
     return {} if text is None else _read(text)
 
@@ -91,7 +91,7 @@ def _read(text: str) -> Mapping[str, Calibration]:
 
 
 def gate_for(profile: Profile, embedder: str) -> ConfidenceGate:
-    """Return the gate that a profile ships for an embedder, by its name, or else a baseline, which says so."""
+    """Return the gate that a profile ships for a named embedder, or else a baseline, which says that it is one."""
     found = calibrations_of(profile).get(embedder)
     if found is not None:
         return ConfidenceGate(found.threshold, found.calibrated, found.measured_on)

@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 _NAME: Final = re.compile(r"(?P<ranker>.+)\+mmr-(?P<relevance>0?\.\d{1,2}|1|0)-(?P<fetch>\d{1,4})")
 
 _MOST: Final = 9999
-"""The most rows to choose from, so that a name has room for the number."""
+"""The most rows to choose from, so that the number fits into a ranker's name."""
 
 
 class Diverse:
-    """Chooses among the best rows of another ranker those that are relevant and unlike the ones chosen before.
+    """Chooses, from the best rows of another ranker, those that are relevant and unlike the rows already chosen.
 
     Each next row has the greatest ``relevance * score - (1 - relevance) * likeness``: the ranker's score, and the
     greatest cosine similarity to a row already chosen, 0 for the first. Rows about what the question names are all

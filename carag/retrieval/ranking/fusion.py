@@ -1,9 +1,9 @@
 """Fuse similarity, words and what the question names into one score over all admissible rows, and find its best.
 
 A row's score is ``SIMILARITY`` times its cosine plus its bonus: ``WORDS`` times its BM25 score in units of the best
-admissible one, the tier of its document, and ``NAMED`` if that is about what the question names. No bonus is negative,
-so a row without one that is not among the ``k`` nearest has ``k`` rows before it. The nearest rows and all bonuses
-therefore determine the best of *all* rows: no lists are cut off and merged.
+admissible one, the tier of its document, and ``NAMED`` if that document is about what the question names. No bonus is
+negative, so a row without a bonus that is not among the ``k`` nearest has ``k`` rows before it. The nearest rows and
+all bonuses therefore determine the best of *all* rows: no lists are cut off and merged.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ def best_of(
 
 
 def least_share(best: Best, nearest: Nearest, k: int) -> float:
-    """Return the least share of words that could lift a row without a tier among the best, or raise it there.
+    """Return the least share of words that could lift a row without a tier into the best ones, or higher among them.
 
     The scores in ``best`` are lower bounds, because some rows' words may not be known yet.
     """

@@ -37,7 +37,7 @@ are within 0.02 of the best recall."""
 B: Final = 0.4
 """BM25's weight of a passage's length, 0 to 1."""
 _SPARE: Final = 2
-"""Ask approximate plans for 1/2 more rows than wanted: those that they miss are mostly in the last ranks."""
+"""Ask approximate plans for half as many rows again as wanted: the rows that they miss are mostly in the last ranks."""
 
 
 @dataclass(slots=True, eq=False)
@@ -112,7 +112,7 @@ class Ranker(Protocol):
         exact_limit: int | None,
         wider: Wider | None = None,
     ) -> Ranked:
-        """Return the ``min(k, admissible)`` best rows that any of the searches admits; none is admissible in two.
+        """Return the ``min(k, admissible)`` best rows that any of the searches admits; no row is admissible in two.
 
         ``index`` and ``words`` are at the same instant. ``exact_limit`` is as for :meth:`carag.Index.search`, or None
         for the certified plan. ``wider`` affects only ``wider`` of the result.

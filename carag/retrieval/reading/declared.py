@@ -1,6 +1,7 @@
 """Read ``reading.toml`` of a profile, which says what is read from questions and documents, and the tables it names.
 
-It only orders what a session may use anyway, so it is separate from the policy. What is not declared is not read.
+What is read only orders what a session may use anyway, so the file is separate from the policy. What is not declared is
+not read.
 """
 
 from __future__ import annotations
@@ -76,9 +77,9 @@ class Declared:
     kind: str | None = None
     """The field with the kind of document."""
     period: str | None = None
-    """The field with the last day of the period that it reports for."""
+    """The field with the last day of the period that a document reports for."""
     dated: str | None = None
-    """The field with the day on which it was published."""
+    """The field with the day on which a document was published."""
     kinds: Lexicon | None = None
     """From words in a question to kinds; if None, a question may name the documents' own kinds."""
     lexicon: Lexicon = field(default_factory=Lexicon)
@@ -94,7 +95,7 @@ class Declared:
     nicknames: Mapping[str, int] = field(default_factory=dict)
     """From names that people use and filings do not state to the CIK of the company."""
     least_words: float = 0.0
-    """The least match of the best passage by words, 0 to 1, for the question to be answered."""
+    """How well the best passage by words must match, 0 to 1, for the question to be answered."""
     relevance: float = 1.0
     """The weight on relevance, 0 to 1, when passages that repeat each other are avoided; 1 switches that off."""
     fetch: int = 20
@@ -162,7 +163,7 @@ class Declared:
         )
 
     def kind_of(self, stated: str) -> str:
-        """Return the name of a kind in tables: of a form its base, without ``/A``; otherwise in lower case."""
+        """Return the name of a kind in tables: of a form, its base without ``/A``; of others, the lower case."""
         plain = " ".join(stated.split())
         plain = plain.upper().removesuffix("/A").strip() if self.companies else plain.casefold()
         return self.variants.get(plain.casefold(), plain)
@@ -235,7 +236,7 @@ def _nicknames(toml: Toml, said: _ReadingFile) -> dict[str, int]:
         with toml.at("nicknames", name):
             if not said.companies:
                 raise InvalidArgument(
-                    "nicknames are names of companies; want them left out without companies"
+                    "nicknames are names of companies, but companies are not read; leave nicknames out"
                 )
             check_name("nickname", name)
     return dict(said.nicknames)

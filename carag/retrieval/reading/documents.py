@@ -91,7 +91,7 @@ class _Columns:
 
 
 class Documents(Sequence[Described]):
-    """Documents in an order; a subset of a larger table, which costs nothing until it is read."""
+    """Documents in an order: a subset of a larger table that costs nothing until it is read."""
 
     def __init__(self, records: Iterable[Described] = ()) -> None:
         given, self._columns = tuple(records), _Columns()
@@ -114,7 +114,7 @@ class Documents(Sequence[Described]):
         known[known] = self._columns.numbers[at[known]] == wanted[known]
         if not known.all():
             raise InvalidArgument(
-                f"no document has number {wanted[~known][0]} in the catalogue; refresh it after the store changed, "
+                f"the catalogue has no document with number {wanted[~known][0]}; refresh it if the store has changed, "
                 "or restore a backup"
             )
         return self._made(self._columns, at)
@@ -200,7 +200,7 @@ class Documents(Sequence[Described]):
         return found[self._at]
 
     def of_kinds(self, kinds: Iterable[str]) -> NDArray[np.bool_]:
-        """Tell which documents have one of these kinds, regardless of case."""
+        """Tell which documents have one of these kinds, in upper or lower case."""
         wanted = {one.casefold() for one in kinds}
         is_wanted = np.array([name.casefold() in wanted for name in self._columns.names], np.bool_)
         codes = self._columns.kinds[self._at]

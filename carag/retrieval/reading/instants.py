@@ -1,6 +1,6 @@
 """Read the day as of which a question asks: "on 1 March 2024", "as on 31.3.2024", "as of March 1, 2024".
 
-A day is read only if the question asks what was the case on that day. The day of an event, as in "issued on" or
+A day is read only if the question asks how things stood on that day. The day of an event, as in "issued on" or
 "dated", does not count; nor does a month or a year, which is a period; nor a day after "by", "since" or "before". A
 date that can mean two days, or that does not exist, is reported as unreadable and never guessed.
 """

@@ -20,8 +20,8 @@ _MAX_LINES: Final = 10_000
 class Lexicon:
     r"""Patterns, and the terms that each asks for, from lines of ``pattern<TAB>term, term``.
 
-    Empty lines and those that begin with ``#`` are ignored. A pattern is a regular expression of Python, regardless of
-    case. InvalidArgument if it is invalid, matches the empty text or appears twice, or has no term.
+    Empty lines and those that begin with ``#`` are ignored. A pattern is a Python regular expression, and ignores case.
+    InvalidArgument if it is invalid, matches the empty text or appears twice, or has no term.
 
     Examples
     --------

@@ -1,8 +1,9 @@
 """Find document numbers in a question, in any spelling.
 
-Case, dots, blanks, hyphens, "No.", leading zeros and the century in a pair of years do not matter. A number of one of
-the given documents is recognised as such, and otherwise what is written like a number: parts between slashes, with
-letters first and a figure in it. So the number of a hidden document and one that does not exist are read alike.
+Case, dots, blanks, hyphens, "No.", leading zeros and the century in a pair of years do not matter. A number that one of
+the given documents has is recognised; so is anything else that is written like a number: parts between slashes, with
+letters first and a figure somewhere. The number of a hidden document and a number that does not exist are therefore
+read alike.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ _WRITTEN: Final = re.compile(
 _SENTENCE: Final = re.compile(r"\w*[a-z]{3}\.\s")
 """The end of a sentence, which does not belong to the number after it."""
 _STROKES: Final = 2
-"""The least number of slashes in a number of no document; one if it ends in two years."""
+"""The least number of slashes in a number that no given document has; one if the number ends in two years."""
 _MOST_PARTS: Final = 24
 """The most parts of a number."""
 

@@ -128,7 +128,7 @@ def absent(reading: Reading, documents: Documents) -> tuple[Absent, ...]:
 
 
 def is_void(reading: Reading, missing: tuple[Absent, ...]) -> bool:
-    """Tell whether no given document can be meant: every entity named is absent, at all or in each period asked for.
+    """Tell whether no given document can be meant: each entity named is absent, altogether or in all periods asked for.
 
     If one of two companies or two years is present, that is enough to answer about it.
     """
@@ -225,7 +225,7 @@ def _ends(documents: Documents, asked: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def _newest(reading: Reading, documents: Documents, asked: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Tell which of those asked for are the newest, for each entity or title separately."""
+    """Tell which of the documents asked for are the newest, for each entity or title separately."""
     rank = 1 + (documents.reports != _OTHER)
     value = np.where(documents.periods > 0, documents.periods + rank * _RANK, documents.dated)
     which, groups = documents.owned

@@ -35,14 +35,15 @@ class ReportKind(StrEnum):
     INTERIM = "interim"
     """A quarter."""
     OTHER = "other"
-    """None, only a date."""
+    """No period, only a date."""
 
 
 _SAME: Final = 1.0
 _NEXT_HALF: Final = 0.8
-"""A year that ends by June of the next: retailers name it after the year in which it began."""
+"""A year that ends by June of the next year: retailers name it after the year in which it began."""
 _PART: Final = 0.5
-"""A report that covers the period among others: a year's for a quarter, or one with it as an earlier year."""
+"""A report that covers the period among others: a year's report for a quarter, or one that shows the period as an
+earlier year."""
 _LATER: Final = 0.3
 """A report that may still mention the period."""
 _COVERED_YEARS: Final = 3
@@ -74,8 +75,8 @@ class Period:
     def __post_init__(self) -> None:
         if not (self.first.year >= _FIRST_YEAR and self.first <= self.last and self.last.year <= _LAST_YEAR):
             raise InvalidArgument(
-                f"the period begins {self.first} and ends {self.last}; want an end after the begin, and both in "
-                f"{_FIRST_YEAR} to {_LAST_YEAR}"
+                f"the period begins {self.first} and ends {self.last}; want an end that is not before the beginning, "
+                f"and both in {_FIRST_YEAR} to {_LAST_YEAR}"
             )
 
     @classmethod
@@ -303,11 +304,11 @@ _QUARTER: Final = re.compile(_ONE_QUARTER, re.IGNORECASE)
 _AND: Final = re.compile(r"\s?and\s?", re.IGNORECASE)
 _BETWEEN: Final = re.compile(r"\bbetween\s[^.?!]*$", re.IGNORECASE)
 _SINCE: Final = re.compile(r"\bsince\s$", re.IGNORECASE)
-"""But not in "since the March 2024 review", which is about something published then."""
+"""This does not match "since the March 2024 review", which is about something published then."""
 _ONWARDS: Final = re.compile(
     r"\sonwards?\b|\sand\s(?:later|after(?:wards)?)\b(?=\s?(?:[.,;:?!)]|$))", re.IGNORECASE
 )
-"""But not in "in 2019 and after the merger"."""
+"""This does not match "in 2019 and after the merger"."""
 _LOOK_BEHIND: Final = 40
 """Characters before the end of a period that are searched for "between"."""
 _MOST_QUARTERS: Final = 12

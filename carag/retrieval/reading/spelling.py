@@ -1,8 +1,8 @@
-"""Mend a misspelt word of a question: one that no admissible passage holds, one letter from one that some do.
+"""Mend misspelt words of a question: words that no admissible passage holds, one letter from a word that some hold.
 
 Only words in small letters are mended. A name that nothing knows may be somebody who is hidden, so it is reported as
-unknown and never read as another's. What counts as known are admissible passages alone: then a hidden passage that
-holds the word changes nothing.
+unknown and never read as another's. Only what admissible passages hold counts as known, so a hidden passage that holds
+the word changes nothing.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ if TYPE_CHECKING:
 
 
 _WORD: Final = re.compile(r"(?<![^\W_])(?<!['’])[a-z]{4,24}(?![^\W_])(?!['’])")
-"""Words of the 26 letters in small; no part of a number, a name or a word with an apostrophe."""
+"""Words in the 26 small letters; never a part of a number, of a name or of a word with an apostrophe."""
 _LETTERS: Final = "abcdefghijklmnopqrstuvwxyz"
 _LONG, _LONGER = 5, 7
-"""Letters from which a word may lack one or have one too many, and from which one may be wrong: a shorter word is too
-near to other words for that (*stove*, *store*)."""
+"""How many letters a word must have for a letter to be missing or added, and how many for a letter to be wrong: a
+shorter word is too near to other words for that (*stove*, *store*)."""
 _ENDINGS: Final = ("s", "es", "d", "ed", "ing", "ly")
-"""Of a word that is itself spelt right, and that the passages hold in another form."""
+"""Endings of a word that is itself spelt right, and that the passages hold in another form."""
 _AHEAD: Final = 2
-"""How many times as frequent as the next a correction must be; otherwise the word could be either."""
+"""How many times as frequent as the next candidate a correction must be; otherwise the word could be either."""
 _MAX_WORDS: Final = 4
 """Misspelt words that are mended: where there are more, the question is in another language or on another subject."""
 
@@ -81,7 +81,7 @@ def _meant(word: str, count: Callable[[Sequence[str]], Sequence[int]]) -> str | 
 
 
 def _one_letter_away(word: str) -> Iterator[str]:
-    """Yield what a slip makes the word of; hardly any is in the first letter, and another last one is an inflection."""
+    """Yield the words one slip away; few slips change the first letter, and a different last one is an inflection."""
     for at in range(1, len(word)):
         before, after = word[:at], word[at:]
         if len(after) > 1 and after[0] != after[1]:

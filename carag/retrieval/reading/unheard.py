@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 _FORM: Final = re.compile(r"\d[-‐‑]")
-"""The begin of a form's name, as in "10-Qs"."""
+"""The beginning of a form's name, as in "10-Qs"."""
 _TITLED: Final = 0.8
 """If a greater share of long words has a capital, the question is written like a heading, and capitals mean nothing."""
 _GERMAN: Final = "German"
