@@ -1,4 +1,4 @@
-"""Ask back if a question names nothing and several documents are about everything that it says.
+"""Ask back if a question names nothing and several documents are about everything that the question says.
 
 "What is the penalty?" has a different answer in each of many documents, so any answer would be a guess. The choices
 offered are the documents of the given passages, which the session may use; a hidden document changes nothing.
@@ -23,14 +23,14 @@ _FEW: Final = 1
 "When does the canteen close?", a question has a subject, and quotes may come from several documents."""
 _SEVERAL: Final = 2
 _SHOWN: Final = 4
-"""Documents named when asking back."""
+"""The number of documents named when asking back."""
 
 
 def question_back(question: str, passages: Sequence[Passage], topic: Topic) -> str:
-    """Return a question that names the documents that may be meant, or an empty string if none needs to be asked.
+    """Return a question that names the documents that may be meant, or an empty string if there is no need to ask.
 
-    None needs to be asked if the question names a document, if only one document contains the question's words, or if
-    only one has them all in its name.
+    There is no need if the question names a document, if only one document contains the question's words, or if
+    only one document has them all in its name.
     """
     asked = terms(asking(question)) or terms(question)
     if topic.understood or not 0 < len(asked) <= _FEW:

@@ -76,7 +76,7 @@ class Kind(Enum):
         self.holds = re.compile(holds, re.IGNORECASE)
 
     def is_in(self, text: str, question: str) -> bool:
-        """Tell whether a text contains it in other words than the question's."""
+        """Tell whether a text contains such an answer in words that are not the question's."""
         said = question.lower()
         return any(found[0].lower() not in said for found in self.holds.finditer(text))
 
@@ -125,7 +125,7 @@ def asked_kinds(question: str) -> tuple[Kind, ...]:
 
 
 def not_said(question: str, quotes: Sequence[str]) -> str:
-    """Say in a sentence that no quote contains what is asked for first; empty if one does, or it is unclear."""
+    """Say in a sentence that no quote contains what is asked for first; empty if a quote does, or that is unclear."""
     asks = _WHILE.sub("", question)
     found = {kind: match.start() for kind in Kind if (match := kind.asks.search(asks))}
     if not found or Kind.RULE in found or _REASON.search(question):

@@ -1,8 +1,8 @@
 """Say which documents an answer comes from, and which part of the question no admissible document is about.
 
 A session can seldom use everything that a question is about, and the question seldom says what would suffice. An answer
-from a part is right as long as it says which part. What is said depends on the citations, the question and admissible
-documents, so it is the same whatever is hidden.
+from a part of the documents is right as long as it says which part. What it says depends on the citations, the question
+and admissible documents, so it is the same whatever is hidden.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ escaped. If no piece contains what is asked for, a last line without a mark says
 
 With three passages or fewer, which may be all that a new store has, rarity means nothing. If no piece then has enough
 of the question's words, the nearest passage is quoted, and a last line says so; but not if the question names a company
-or a time, since then few passages are what is left of many.
+or a time, since the few passages are then what is left of many.
 
 Before that, a question for one figure of one company and one period is looked up in the tables of the passages
 (:mod:`carag.generation.figures`); if the cell is not certain, sentences are quoted.
@@ -17,7 +17,7 @@ Before that, a question for one figure of one company and one period is looked u
 There is no model, state or randomness: the same passages and question give the same answer on every machine.
 
 The constants were chosen on questions about circulars (``python -m bench.circulars.facts``), the least coverage only on
-the benchmark's development questions, with the oracle's passages (bench/edgar/README.md).
+the benchmark's development questions, given the oracle's passages (bench/edgar/README.md).
 """
 
 from __future__ import annotations
@@ -54,12 +54,12 @@ _MAX_LENGTH: Final = 850
 _MIN_COVERAGE: Final = 0.15
 """Share of the question, 0 to 1, that a piece must contain; if none does, the passages do not answer the question. A
 higher value declines more of the answerable development questions. A lower one changes nothing, since whether passages
-are about the question at all is decided before (``least_words`` of the profile)."""
+are about the question at all is decided earlier (by the profile's ``least_words``)."""
 _MIN_OF_FIRST: Final = 0.5
-"""Share, 0 to 1, of what the first piece itself contains of the question that a further piece must contain, unless it
-is from the same passage and contains what is asked for, as "It is due in May." does."""
+"""A further piece must contain at least this fraction of the share of the question that the first piece itself
+contains, unless it is from the same passage and contains what is asked for, as "It is due in May." does."""
 _MIN_NEW: Final = 0.3
-"""Share of a further piece's words, 0 to 1, that no earlier piece contains, because filings repeat themselves."""
+"""Least share of a further piece's words, 0 to 1, that no earlier piece contains, because filings repeat themselves."""
 _BESIDE: Final = 0.7
 """Weight of a word in the sentence before or after, or in the name of the document."""
 _AROUND: Final = 0.3
@@ -71,7 +71,7 @@ _KIND_BONUS: Final = 0.15
 _CHANGE_BONUS: Final = 0.2
 """Added to the merit of a piece that says what a figure or rule is changed to."""
 _FEW: Final = 3
-"""With at most this many passages, the nearest is quoted although words differ; the gate found it near enough."""
+"""With at most this many passages, the nearest is quoted even if its words differ; the gate found it near enough."""
 _NO_WORDS: Final = (  # The hash of an answer is in its record, so the wording stays.
     "Few words of the question stand in the sentences quoted: they are " + "of the passage nearest to it."
 )
@@ -83,9 +83,9 @@ question by chance."""
 class _Weighed(NamedTuple):
     piece: Quotable
     share: float
-    """Of the question, 0 to 1, with what is around the piece."""
+    """Share of the question that the piece contains, with what is around it, 0 to 1."""
     alone: float
-    """The same for the piece alone."""
+    """The same share for the piece alone."""
     answers: bool
     """Whether it contains the kind of thing that is asked for."""
     merit: float
@@ -102,7 +102,7 @@ class Extractive:
     Raises
     ------
     InvalidArgument
-        If that is not between 0 and 1.
+        If ``least_coverage`` is not between 0 and 1.
 
     Examples
     --------
@@ -126,7 +126,7 @@ class Extractive:
         self._least_coverage = least_coverage
 
     def generate(self, question: str, passages: Sequence[Passage], withheld: Withheld) -> Draft:
-        """Give a figure or one to five quotes, or say that the evidence is insufficient."""
+        """Answer with a figure or one to five quotes, or say that the evidence is insufficient."""
         heads = {position: one.head.text for position, one in enumerate(passages) if one.head is not None}
         if (figure := look_up_alone(question, passages, heads=heads)) is not None:
             return Draft(figure.text, figure.cited)
@@ -233,7 +233,7 @@ def _chosen(weighed: Sequence[_Weighed]) -> list[Quotable]:
 
 
 def _adds(words: frozenset[str], its: frozenset[str], *, to: Quotable) -> bool:
-    """Tell whether a piece with some words adds enough to another, or states the figure that the other changes."""
+    """Tell whether a piece with certain words adds enough to another, or states the figure that the other changes."""
     more = words - its
     return len(more) >= _MIN_NEW * len(words) or (any(term[0].isdigit() for term in more) and to.changes)
 

@@ -1,4 +1,4 @@
-"""Define the interface of generators: a question and evidence in, and a draft out that the guard then checks."""
+"""Define the interface of generators, which turn a question and evidence into a draft that the guard then checks."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Generator(Protocol):
     """Writes an answer from admissible passages alone.
 
     From ``withheld`` it may use ``kinds``, which follow from the policy, and ``topic``, which follows from the question
-    and admissible documents; never ``hidden``, which depends on what else the corpus contains.
+    and admissible documents; it must not use ``hidden``, which depends on what else the corpus contains.
     """
 
     @property

@@ -33,21 +33,23 @@ class DeclineCode(StrEnum):
     BELOW_GATE = "BELOW_GATE"
     """The best admissible passage is not similar enough; no model was called."""
     DRIFTED = "DRIFTED"
-    """It would have been, before the questions drifted from those of the gate's calibration; no model was called."""
+    """It would have been similar enough before the questions drifted from the gate's calibration; no model was
+    called."""
     TOO_FEW_WORDS = "TOO_FEW_WORDS"
     """The admissible passages contain too few of the question's words; no model was called."""
     ASKED_BACK = "ASKED_BACK"
     """The question names nothing, and several documents are about it: the text asks which; no model was called."""
     MODEL_DECLINED = "MODEL_DECLINED"
-    """The generator said that it has no answer, or a content filter stopped it."""
+    """The generator said that it has no answer, or a content filter stopped the generator."""
     BAD_CITATION = "BAD_CITATION"
-    """The draft cites nothing, or a passage it was not given, or its text has a mark without a citation."""
+    """The draft cites nothing, or a passage that the generator was not given, or its text has a mark without a
+    citation."""
 
 
 ANSWERED: Final = "ANSWERED"
 """The code of a record whose request was answered."""
 MODEL_CALLED: Final = frozenset({ANSWERED, DeclineCode.MODEL_DECLINED.value, DeclineCode.BAD_CITATION.value})
-"""The codes of requests for which a generator ran; all others were settled before."""
+"""The codes of requests for which a generator ran; all others were settled before that."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,10 +57,11 @@ class Citation:
     """The source of a statement, from the metadata of the passage."""
 
     number: int
-    """As in the answer's text: ``[number]``, from 1."""
+    """The number in the answer's text, as in ``[number]``, from 1."""
     chunk_id: str
     accession_number: str
-    """The same as :attr:`document_id`, which is to be used; `form`, `company` and `filed` are empty but of a filing."""
+    """The same as :attr:`document_id`, which should be used; `form`, `company` and `filed` are empty except for a
+    filing."""
     form: str
     company: str
     filed: str
@@ -97,7 +100,7 @@ class Declined:
 
     code: DeclineCode
     message: str
-    """For a person; it does not depend on anything hidden."""
+    """A text for people; it does not depend on anything hidden."""
 
 
 class GuardedGenerator:
@@ -173,7 +176,7 @@ def _judge(draft: Draft, passages: tuple[Passage, ...]) -> Answered | Declined:
 
 
 def _nothing_about(topic: Topic) -> str:
-    """Write the message in the same words whether or not hidden documents are about it."""
+    """Write the message in the same words whether or not hidden documents are about the topic."""
     similar = f" Some of them speak of “{topic.similar}”." if topic.similar else ""
     return (
         f"None of the documents this session may use is about {topic.absent or topic.understood}.{similar} If the "

@@ -44,7 +44,7 @@ _MAX_STATEMENT: Final = 240
 
 
 class LocalLlama:
-    """Draft answers with a GGUF model at temperature 0, giving the same text every time.
+    """Draft answers with a GGUF model at temperature 0, which gives the same text every time.
 
     Parameters
     ----------
@@ -55,10 +55,10 @@ class LocalLlama:
     max_tokens : int
         Longest answer, in tokens.
     threads : int, optional
-        By default one fewer than there are processors, at least one: the threads wait for each other many times per
+        By default one fewer than there are processors, but at least one: the threads wait for each other many times per
         token, so one busy processor stops them all.
     most_passages : int, optional
-        How many of the best passages the model is shown; by default 2 for the default weights, and all for another
+        How many of the best passages the model is shown; by default 2 for the default weights, and all for any other
         file.
 
     Raises

@@ -1,7 +1,7 @@
 r"""Write and read citation marks, ``[1]`` and ``[2, 3]``, and tell them from brackets in a document's own text.
 
 A mark in an answer says which passage supports it, so only generators may write one. If a passage itself contains that
-form, it is quoted as ``\[2]``, which is not a mark: the author of one document cannot claim another's support.
+form, the form is quoted as ``\[2]``, which is not a mark: the author of one document cannot claim another's support.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Draft answers with any server that offers OpenAI's ``POST /chat/completions``: llama.cpp, vLLM, OpenAI itself.
 
 The prompt (question, admissible passages, the policy's rules) leaves this process for the server at ``url``. The answer
-is requested as a stream with an end mark: without the mark it was cut off, and is not used.
+is requested as a stream with an end mark: an answer without the mark was cut off, and is not used.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class OpenAiGenerator:
     Parameters
     ----------
     model : str
-        Its name on the server.
+        The model's name on the server.
     url, key_env, timeout, retries, insecure_http
         As for :class:`~carag.retrieval.model_server.ModelServer`; ``timeout`` is for the whole answer.
     max_tokens : int

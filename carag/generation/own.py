@@ -30,9 +30,9 @@ def own_generator(given: object) -> Generator:
     ----------
     given : Generator or callable
         A callable takes the question, the passages (a tuple of :class:`~carag.retrieval.evidence.Passage`) and what
-        is withheld (:class:`~carag.retrieval.evidence.Withheld`, its kinds and topic only), and returns text that
-        cites the passages by ``[1]``, ``[2, 3]``. It may have the attributes ``remote`` (whether they leave this
-        machine; False by default), ``name`` and ``fingerprint``.
+        is withheld (:class:`~carag.retrieval.evidence.Withheld`, its kinds and topic only), and returns text that cites
+        the passages as ``[1]`` or ``[2, 3]``. It may have the attributes ``remote`` (whether question and passages
+        leave this machine; False by default), ``name`` and ``fingerprint``.
 
     Raises
     ------
@@ -72,7 +72,7 @@ class OwnGenerator:
         self.fingerprint = fingerprint("own", self.name, stated or "")
 
     def generate(self, question: str, passages: Sequence[Passage], withheld: Withheld) -> Draft:
-        """Call it; a text that cites nothing declines."""
+        """Call the callable; a text that cites nothing declines."""
         try:
             text = self._given(question, tuple(passages), Withheld(withheld.kinds, topic=withheld.topic))
         except ModelUnavailable:

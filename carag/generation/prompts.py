@@ -1,8 +1,8 @@
 """Render prompts from templates, whose hash goes into the audit record.
 
-All that reaches a model is rendered here, from a question, what it was understood to name, the admissible passages and
-the *kinds* of document that the policy hides. Hidden passages cannot leak into a prompt because :func:`render` is never
-given any.
+Everything that reaches a model is rendered here, from a question, what it was understood to name, the admissible
+passages and the *kinds* of document that the policy hides. Hidden passages cannot leak into a prompt because
+:func:`render` is never given any.
 
 Passages are data, whatever they say: each is put between tags that it cannot close (``<``, ``>`` and ``&`` are
 escaped), invisible characters are removed, and what looks like a citation mark is escaped. The tags carry no nonce, so
@@ -95,11 +95,10 @@ def render(template: Template, question: str, passages: Sequence[Passage], withh
     Parameters
     ----------
     passages : sequence of Passage
-        The admissible ones, numbered from 1 in the given order, preceded by the list of their documents. Heads of
-        split tables, which the record of the answer names, are put above the rows.
-    withheld : Withheld
+        The admissible passages, numbered from 1 in the given order and preceded by the list of their documents. Heads
+    of split tables, which the record of the answer names, are put above the rows. withheld : Withheld
         Its ``kinds``, which follow from the policy alone, and its ``topic``, which rests on the question and
-        admissible documents; never its ``hidden``.
+        admissible documents; its ``hidden`` is never used.
     """
     numbered = (
         template.passage.format(number=number, source=_source(passage), text=fenced(escaped(_read(passage))))
@@ -140,14 +139,14 @@ def is_copied(words: str, text: str) -> bool:
 
 
 def each_once(members: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Make a JSON object, or raise ``ValueError`` if it has a member twice."""
+    """Make a JSON object, or raise ``ValueError`` if a member occurs twice."""
     if len(dict(members)) < len(members):
         raise ValueError("a member occurs twice; want each once")
     return dict(members)
 
 
 def _read(passage: Passage) -> str:
-    """Return the text of a passage, after the head rows of the table that it begins in."""
+    """Return the text of a passage, preceded by the head rows of the table that it begins in."""
     return passage.text if passage.head is None else f"{passage.head.text}\n{passage.text}"
 
 

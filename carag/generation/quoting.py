@@ -1,4 +1,4 @@
-"""Cut a passage into what can be quoted alone: a sentence with what it needs to be understood, or a table row.
+"""Cut a passage into pieces that can be quoted alone: a sentence with what makes it understandable, or a table row.
 
 A list item comes with its lead-in, an answer with its question, a rule with its proviso, a figure with the following
 sentence that changes it, and a table row with the row of years above it. Titles, questions, lead-ins without their
@@ -50,7 +50,7 @@ _GOES_ON: Final = re.compile(
     r"|paras?|paragraphs?|regulation|rs|rule|schedule|sections?|than|the|to|under|with)\.?)\Z",
     re.IGNORECASE,
 )
-"""How a line ends that continues in the next."""
+"""How a line ends if it continues in the next."""
 _LAST_WORD: Final = len("paragraphs.")
 """Characters of the longest such ending."""
 _PARAGRAPH: Final = 160
@@ -70,13 +70,13 @@ _REFERS: Final = re.compile(
 _QUALIFIES: Final = re.compile(
     r"(?:provided|however|except(?:ion)?s?|explanation|subject to|unless|nevertheless)\b", re.IGNORECASE
 )
-"""How a sentence begins that belongs to the preceding rule."""
+"""How a sentence begins if it belongs to the preceding rule."""
 _CHANGES: Final = re.compile(
     r"\b(?=[abdhins])(?:now|hereby|stands?|been|being|is|are|shall be|decided to)\s+(?:\w+\s+)?(?:amend|enhance|extend"
     r"|increase|modif|raise|reduce|replace|revise|substitute)(?:y|d|ed|ied)?\b",
     re.IGNORECASE,
 )
-"""Few alternatives are tried, as the class of their first letters is looked at before."""
+"""Few alternatives are tried, because the class of their first letters is looked at first."""
 _POINTS_BACK: Final = re.compile(r"(?:this|these|it|the same|the said|such)\b", re.IGNORECASE)
 _RECALLS: Final = re.compile(
     r"\b(?=[aehipw])(?:was|were|had|existing|extant|earlier|hitherto|previously|(?:at )?present(?:ly)?|as per"
@@ -89,9 +89,9 @@ class Quotable(NamedTuple):
     """What can be quoted alone."""
 
     position: int
-    """Of its passage, from 0."""
+    """The position of its passage, from 0."""
     text: str
-    """Of the whole passage."""
+    """The text of the whole passage."""
     spans: tuple[_Span, ...]
     """What is shown, as offsets in the passage; the last is the piece itself, the others are what it needs."""
     is_row: bool
@@ -103,12 +103,12 @@ class Quotable(NamedTuple):
 
     @property
     def terms(self) -> frozenset[str]:
-        """Those of all that is shown."""
+        """The words of everything that is shown."""
         return terms("\n".join(self.text[start:end] for start, end in self.spans))
 
     @property
     def changes(self) -> bool:
-        """Whether it says that a figure or a rule changes."""
+        """Whether the piece says that a figure or a rule changes."""
         return _CHANGES.search(self.text, *self.spans[-1]) is not None
 
     @property
@@ -158,7 +158,7 @@ def quotables(position: int, text: str, source: str = "") -> Iterator[Quotable]:
 
 
 def _prose(text: str, end: int, lines: Sequence[str], width: int, source: str) -> list[tuple[_Span, ...]]:
-    """Return the sentences of the lines up to an end that can be quoted, each after what it needs."""
+    """Return the sentences of the lines up to an end that can be quoted, each after what makes it understandable."""
     found: list[tuple[_Span, ...]] = []
     lists: list[_List] = []
     question: tuple[_Span, ...] = ()
@@ -174,7 +174,7 @@ def _prose(text: str, end: int, lines: Sequence[str], width: int, source: str) -
                 if not _leads_in(said):
                     found.append((*needs, (begins, span[1])))
                     continue
-                # The items say what changes, so what the lead-in recalls is not quoted without them.
+                # The items say what changes, so what the lead-in recalls is not quoted without the items.
             joins = False
             if said[-_TAIL:].rstrip(_CLOSING).endswith(("?", "？")):
                 question, lists = (span,), []
@@ -188,7 +188,7 @@ def _prose(text: str, end: int, lines: Sequence[str], width: int, source: str) -
 
 
 def _is_sentence(said: str, source: str) -> bool:
-    """Tell a sentence from a title, a reference, and what the start or end of the passage cuts off."""
+    """Tell a sentence from a title, a reference, and a fragment that the start or end of the passage cuts off."""
     if not _is_whole(said) or (said[:1].islower() and not _MARKER.match(said)):
         return False
     return not _REFERS.match(said) and " ".join(said.split()).rstrip(".") not in source
@@ -203,7 +203,7 @@ def _belongs(said: str, before: str) -> bool:
 
 
 def _enter(lists: list[_List], marker: _Marker) -> None:
-    """Leave the lists of which a paragraph with this marker is not an item."""
+    """Close the lists of which a paragraph with this marker is not an item."""
     while lists:
         if _is_item(marker, lists[-1]):
             lists[-1].last = marker
@@ -246,7 +246,7 @@ def _paragraphs(text: str, end: int, lines: Sequence[str], width: int) -> Iterat
 
 
 def _is_heading(line: str) -> bool:
-    """Tell a numbered line in capitals only, from the first line of a paragraph; a capital comes after it."""
+    """Tell a numbered line that is all in capitals from the first line of a paragraph; a capital comes after it."""
     number = _MARKER.match(line)
     words = [word for word in line[number.end() :].split() if len(word) > _LITTLE] if number else []
     return bool(words) and all(not word[0].islower() for word in words)

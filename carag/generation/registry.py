@@ -30,18 +30,18 @@ def generator_by_name(name: str, arguments: Mapping[str, object] | None = None) 
     ----------
     name : str
         ``extractive``; ``local`` or ``local:`` with the path of a GGUF file; ``bedrock:`` with the id of a model,
-        such as ``bedrock:amazon.nova-micro-v1:0``; ``openai:`` with its name on an OpenAI-compatible server.
+        such as ``bedrock:amazon.nova-micro-v1:0``; ``openai:`` with the name of a model on an OpenAI-compatible server.
     arguments : mapping, optional
-        Named parameters of its class, such as ``url`` of :class:`~carag.generation.openai.OpenAiGenerator`.
+        Named parameters of the generator's class, such as ``url`` of :class:`~carag.generation.openai.OpenAiGenerator`.
 
     Raises
     ------
     InvalidArgument
         If no generator has that name, or an argument is unknown or missing.
     MissingExtra
-        If it needs an extra that is not installed.
+        If the generator needs an extra that is not installed.
     ModelUnavailable
-        If its model files are missing.
+        If the generator's model files are missing.
 
     Examples
     --------

@@ -7,7 +7,7 @@ from typing import Final
 
 _TERM: Final = re.compile(r"[^\W\d_]+|\d(?:[\d,.]*\d)?")
 _PLAIN: Final = re.compile(r"[a-z]+|[0-9](?:[0-9,.]*[0-9])?")
-"""The same in lower-case ASCII, as most texts are; these classes are faster."""
+"""The same pattern for lower-case ASCII, which most texts are; its classes are faster."""
 _STOP_WORDS: Final = frozenset(
     _TERM.findall(
         "a about above all an and any are as at be been by can could did do does each for from fy give had "
@@ -44,7 +44,7 @@ class Asked:
         }
 
     def among(self, text: str) -> frozenset[str]:
-        """Return those that a text has: the same as ``terms(text)`` has of them."""
+        """Return those words that a text has: the ones that ``terms(text)`` has as well."""
         words = [] if text.isspace() else _words(text)
         found = frozenset(map(self._forms.__getitem__, self._forms.keys() & words))
         if self._numbers and "," in text:

@@ -22,7 +22,7 @@ _TITLES: Final = _listed(
     "Adv Capt Col Dipl Dr Fr Frl Gen Gov Hon Hr Ing Justice Km Lt M Me Messrs Mgr Mlle MM Mme Mr Mrs Ms Mt "
     "Prof Rep Rev Rt Sen Sgt Sh Shri Smt"
 )
-"""Words that stand before a name, which may be any capitalised word: ``Dr. No``, ``M. Le Goff``."""
+"""Words that stand before a name; the name may be any capitalised word: ``Dr. No``, ``M. Le Goff``."""
 _GOES_ON: Final = _listed(
     # English and Indian English
     "addl admin approx assoc asst atty cf commr dept distt excl govt incl intl natl notif regd regn resp secy "
@@ -48,7 +48,7 @@ _BEFORE_NUMBER: Final = _listed(
     # currencies
     "aud cad chf cny eur gbp inr jpy sgd usd"
 )
-"""Words that are abbreviations only before a number or another sign of a place; many are also whole words."""
+"""Words that are abbreviations only before a number or some other sign of a place; many are also whole words."""
 _MAY_END: Final = _listed(
     "al anr assn av ave bd blvd bros cie cir civ co comm corp cos crim dgl dist div ed eds esq fax fed ff ges "
     "inc ins jr llc llp ltd max min mind mio mrd ord ors plc pty pub pvt rd re ref rs sr st stat ste tsd"
@@ -89,7 +89,7 @@ _PLACE: Final = re.compile(
     r"|\s+[A-Z]{2,6}[./(-]\s?[\w(]"
 )
 _REFERENCE: Final = re.compile(r"\s?(?:Nos?\.|[A-Z]{2,6}\.|\d{1,4}\s?/\s?\d)")
-"""How a letter's reference number continues: ``DBX. No. CRD. BC. 60/20``."""
+"""How the reference number of a letter continues: ``DBX. No. CRD. BC. 60/20``."""
 _FOLLOWS: Final = re.compile(
     r"[\"'”’“»)\]]*\s+[\"'“‘„«(\[]*(?P<word>[^\W\d_]+)(?P<mark>[.'’]?)(?:\s(?P<next>\w+))?"
 )
@@ -138,7 +138,7 @@ def _is_known(text: str, stop: int) -> bool:
     if not (found := _WORD.search(before.rsplit(None, 1)[-1])) or not behind.strip():
         return False
     word, folded = found[0], found[0].casefold()
-    letters = None if before[-3:-2].isalnum() else _LETTERS.search(before)  # as behind most words
+    letters = None if before[-3:-2].isalnum() else _LETTERS.search(before)  # as after most words
     joined = _BLANK.sub("", letters[0])[:-1].casefold() if letters else folded
     if letters and len(word) == 1 and _PLACES.search(before[:-2]) and not _CODE.search(before):
         return False
@@ -160,7 +160,7 @@ def _is_known(text: str, stop: int) -> bool:
 
 
 def _in_sentence(text: str, stop: int) -> bool:
-    """Tell whether a bracket that ends with the full stop stands inside a sentence: ``(once Acme Corp.)``."""
+    """Tell whether a bracketed remark that ends with the full stop stands inside a sentence: ``(once Acme Corp.)``."""
     at = max(text.rfind(opening, max(0, stop - _BRACKETS), stop) for opening in "([")
     return at > 0 and text[max(0, at - _REACH) : at].rstrip()[-1:] not in (*'.!?"”»', "")
 

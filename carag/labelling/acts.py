@@ -1,7 +1,7 @@
 """Compute the history of every document from the acts of other documents, whatever their order of arrival.
 
 All doubt is resolved towards hiding: an act applies to every document that bears the name, and the earliest of several
-counts. It never begins before the minute in which its own document is public.
+acts counts. An act never begins before the minute in which its own document is public.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Done(NamedTuple):
 
 
 class _End(NamedTuple):
-    """When a document's passages end; ends sort by time, and the first counts."""
+    """When a document's passages stop being valid; ends sort by time, and the first counts."""
 
     minute: int
     cause: str
@@ -39,7 +39,7 @@ class _End(NamedTuple):
 def document_histories(
     facts: Iterable[Mapping[str, Any]], lifecycle: Lifecycle
 ) -> dict[str, tuple[StateSpan, ...]]:
-    """Compute, by document id, the spans of its state bits and when its passages end.
+    """Compute, by document id, the spans of its state bits and when its passages stop being valid.
 
     ``facts`` are as the store keeps them: ``id``, ``public_at`` and ``supersedes``, and where stated ``names``,
     ``acts`` (kind, name, minute or None) and ``in_force_at``. ``lifecycle`` has the bits that acts set.

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 CHUNKER_VERSION: Final = "clause-2"
-"""Must change whenever the same text may be split differently; part of a filing's content hash."""
+"""This must change whenever the same text may be split differently; it is part of a filing's content hash."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,8 @@ class Boundary(IntEnum):
     ROW = 7
     """At a line end: a table row, or wrapped text."""
     DETACHED = 8
-    """At a line end below a heading: worse than any split that keeps the two together, better than a broken line."""
+    """At a line end below a heading: worse than any split that keeps heading and text together, better than a broken
+    line."""
     SPACE = 9
 
 
@@ -59,8 +60,8 @@ def chunk(text: str, *, target: int = 1000, limit: int = 1500) -> list[Chunk]:
     r"""Split a document into passages.
 
     From each start, the best kind of boundary within reach is chosen, and of that kind the one nearest to `target`.
-    Reach is from half of `target` to `limit`, and ends half of `target` before the end of the document, so that the
-    last passage is not very short.
+    What is within reach extends from half of `target` to `limit`, but not into the last half of `target` in the
+    document, so that the last passage is not very short.
     """
     if not 1 <= target <= limit:
         raise InvalidArgument(
@@ -163,7 +164,7 @@ def _goes_on(above: str, *, blank: bool) -> bool:
 
 
 def _torn(text: str, end: int) -> bool:
-    """Tell whether the line that ends here continues in lower case: it is then a broken sentence, not a heading."""
+    """Tell whether the line that ends here continues in lower case, which makes it a broken sentence, not a heading."""
     below = _skip_space(text, end)
     return text[below : below + 1].islower()
 
@@ -175,7 +176,7 @@ _CLAUSE: Final = re.compile(
 )
 _CLAUSE_MAY_FOLLOW: Final = re.compile(r"(?:[.:;,!?)]|\b(?:and|or))$")
 _SUBCLAUSE: Final = re.compile(r"(?<=;)\s+|(?<=[,:])\s+(?=\([A-Za-z0-9]{1,4}\)\s)")
-"""Where a clause ends inside a sentence, or an enumerated one begins."""
+"""Where a clause ends inside a sentence, or an enumerated clause begins."""
 _CLOSING: Final = "'\"”’)]」』）"
 
 

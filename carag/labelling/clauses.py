@@ -1,7 +1,7 @@
 """Split a document of rules at its clauses, and name the clause of each passage.
 
 A clause stays whole with its items, provisos, explanations and tables, even if it is longer than passages usually are;
-what is too long for that is split between the clauses inside it.
+a clause that is too long for that is split between the clauses inside it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
 
 CLAUSES_VERSION: Final = "clauses-3"
-"""Must change whenever the same text may be split or named differently; part of a document's content hash."""
+"""This must change whenever the same text may be split or named differently; it is part of a document's content
+hash."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +39,8 @@ def chunk_by_clauses(
 ) -> list[ClauseChunk]:
     r"""Split a document into passages that hold whole clauses.
 
-    ``whole`` is the greatest length of a clause or table that stays whole, ``overlap`` what parts of one may repeat.
+    ``whole`` is the greatest length of a clause or table that stays whole, and ``overlap`` is how much its parts may
+    repeat if it is longer.
     """
     if not 1 <= target <= limit:
         raise InvalidArgument(
@@ -66,7 +68,7 @@ def chunk_by_clauses(
 
 
 class _Piece(NamedTuple):
-    """A clause's own words, from its number to the next piece; or a paragraph, table or heading."""
+    """Either a clause's own words, from its number to the next piece, or a paragraph, table or heading."""
 
     start: int
     depth: int
@@ -87,7 +89,7 @@ class _Unit(NamedTuple):
     heads: int | None
     """Its own number, if other units are inside it."""
     leads: bool
-    """Whether it says nothing without what follows: a title, or words that end in a colon."""
+    """Whether it says nothing without what follows, as a title does, or words that end in a colon."""
     is_cut: bool
 
 
@@ -113,7 +115,7 @@ _UNFINISHED: Final = re.compile(
 """The end of a line that a title cannot follow."""
 _WORD: Final = re.compile(r"(?<=\s)\S")
 _BARE: Final = re.compile(r"[\W\d]*[\w.]{1,12}\W*")
-"""A number on a line of its own; PDF files give marginal numbers like this."""
+"""A number on a line of its own, as PDF files give marginal numbers."""
 _TITLE: Final = 160
 """Greatest length in characters of a line of a title."""
 _TITLE_LINES: Final = 2
@@ -158,7 +160,7 @@ def _pieces(text: str, running: frozenset[str]) -> list[_Piece]:
             pieces += [found[0]._replace(start=start if title is None else title), *found[1:]]
             title = None
         elif bare:
-            pass  # a number stood on a line of its own, and this is what it numbers
+            pass  # a number stood on a line of its own, and this line is what it numbers
         elif (
             kind in (Boundary.TITLE, Boundary.SECTION)
             and not (is_row or is_kept or _UNFINISHED.search(above))
@@ -190,7 +192,7 @@ def _pieces(text: str, running: frozenset[str]) -> list[_Piece]:
 def _units(
     text: str, pieces: list[_Piece], running: frozenset[str], limit: int, longest: int
 ) -> Iterator[_Unit]:
-    """Yield the largest clauses that fit, and the own words of those that do not."""
+    """Yield the largest clauses that fit, and, for those that do not fit, the clause's own words."""
     starts = [one.start for one in pieces]
     ends = [a + len(text[a:b].rstrip()) for a, b in pairwise([*starts, len(text)])]
     after, parents = _tree([one.depth for one in pieces])
@@ -210,7 +212,7 @@ def _units(
 def _prefixes(
     pieces: list[_Piece], after: list[int], parents: list[int], at: int
 ) -> Iterator[tuple[int, bool]]:
-    """Yield where a unit that begins at a piece may end, the farthest first, and whether clauses in it are left out."""
+    """Yield where a unit that begins at a piece may end, farthest first, and whether clauses inside are left out."""
     end: int | None = after[at]
     while (
         end is not None
@@ -238,7 +240,7 @@ def _is_one(pieces: list[_Piece]) -> bool:
 
 
 def _leads(text: str, piece: _Piece, end: int, running: frozenset[str], *, alone: bool) -> bool:
-    """Tell whether a unit ends in a colon, or is alone and only a title or a number."""
+    """Tell whether a unit ends in a colon, or is a title or number that stands alone."""
     lines: list[str] = []
     while end > piece.start and len(lines) < _TITLE_LINES + 1:
         begin = max(text.rfind("\n", piece.start, end) + 1, piece.start)
@@ -275,7 +277,7 @@ def _tree(depths: list[int]) -> tuple[list[int], list[int]]:
 
 
 def _grouped(units: Iterable[_Unit], target: int, limit: int, longest: int) -> Iterator[list[_Unit]]:
-    """Put neighbours of one parent together, and a title together with the text below it."""
+    """Join neighbours that have one parent, and join a title to the text below it."""
     group: list[_Unit] = []
     for unit in units:
         if group and not _joins(group, unit, target, limit, longest):
@@ -314,7 +316,7 @@ def _named(group: list[_Unit]) -> str:
 
 
 def _cut(text: str, start: int, end: int, target: int, limit: int, overlap: int) -> Iterator[tuple[int, int]]:
-    """Split text that is too long to stay whole, and let each part but the first begin in the one before."""
+    """Split text that is too long to stay whole, and let each part after the first begin inside the one before."""
     earliest = start
     for one in chunk(text[start:end], target=target - overlap, limit=limit - overlap):
         at = start + one.start

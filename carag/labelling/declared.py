@@ -1,7 +1,7 @@
 """Turn the facts of a document into its policy word, by the rules that its profile declares.
 
 A required fact that is missing, or a value that a rule cannot read, quarantines the document with the reason. So does a
-fact whose name is nearly that of one that a rule reads, because a typing error must not open a document.
+fact whose name is nearly the name of a fact that a rule reads, because a typing error must not open a document.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def _problem(facts: Mapping[str, Any], vocabulary: Vocabulary) -> tuple[FactProb
     return None
 
 
-@lru_cache(maxsize=1024)  # documents of one store state facts of the same names
+@lru_cache(maxsize=1024)  # documents in one store state facts with the same names
 def _meant(name: str, read: frozenset[str]) -> str | None:
     return next(iter(difflib.get_close_matches(name, sorted(read), n=1, cutoff=0.8)), None)
 
@@ -137,7 +137,7 @@ def _compared(rule: FactRule, several: list[Any]) -> bool:
         (number,) = (float(one) for one in several if not isinstance(one, bool))
     except (TypeError, ValueError):
         number = nan
-    if not isfinite(number):  # the text "nan" is neither above nor below anything
+    if not isfinite(number):  # the text "nan" is neither above nor below any number
         raise _Unreadable("a number")
     bound = float(rule.value)  # type: ignore[arg-type] # the schema has numbers alone here
     return number >= bound if rule.operator == "at_least" else number <= bound

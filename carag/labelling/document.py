@@ -35,9 +35,9 @@ _MAX_FIELDS: Final = 64
 _MAX_VALUE: Final = 1000
 """Greatest length of a text in metadata or facts, in characters."""
 _MAX_FACTS: Final = 256
-"""Greatest number of facts of a document."""
+"""Greatest number of facts that a document may state."""
 _MAX_LISTED: Final = 1000
-"""Greatest number of values that one fact lists, and of a document's names and acts."""
+"""Greatest number of values in one fact, and of a document's names and acts."""
 _FIELD: Final = re.compile("[a-z][a-z0-9_]*", re.ASCII)
 _LANGUAGE: Final = re.compile("[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*", re.ASCII)
 
@@ -53,12 +53,13 @@ class ActKind(StrEnum):
 @final
 @dataclass(frozen=True, slots=True)
 class Act:
-    """What a document does to others, which it names; :attr:`Document.acts` holds them.
+    """What a document does to others, which the act names; :attr:`Document.acts` holds a document's acts.
 
-    A profile's ``[lifecycle]`` says which bit ``kind`` sets on the others; without one, ``replaces`` and ``withdraws``
-    end their passages, and ``amends`` changes nothing. ``name`` is an id, or one of the :attr:`Document.names`, and
-    means every document that bears it and was public no later than this one, whichever arrives first. ``since`` is by
-    default when this document comes into force; an act never begins before its own document is public.
+    A profile's ``[lifecycle]`` says which bit ``kind`` sets on the others; without such a bit, ``replaces`` and
+    ``withdraws`` end the others' passages, and ``amends`` changes nothing. ``name`` is an id, or one of the
+    :attr:`Document.names`, and means every document that bears the name and was public no later than this one,
+    whichever arrives first. ``since`` defaults to when this document comes into force; an act never begins before its
+    own document is public.
 
     Examples
     --------
@@ -103,17 +104,18 @@ class Document:
         The entities that the document may be about, numbered as in a policy's lists. Without any, its subject is
         unknown: a session with a list of denied entities does not find it.
     public_at, expires_at : datetime or date, optional
-        From when and until when it may be found: an aware datetime, or a date as :func:`carag.policy.as_of_minutes`
-        reads it. None: always public, never expires.
+        From when and until when the document may be found: an aware datetime, or a date as
+        :func:`carag.policy.as_of_minutes` reads it. None: always public, never expires.
     supersedes : str, optional
         The id of the document that this one replaces from its ``public_at`` on.
     names : iterable of str
-        Names other than its id that others may use in their acts, such as its number: at most 1,000.
+        Names other than its id by which other documents' acts may mean this one, such as its number: at most 1,000.
     acts : iterable of Act
-        What it does to others: at most 1,000.
+        What the document does to others: at most 1,000 acts.
     in_force_at : datetime or date, optional
-        When it comes into force, if later than public: an aware datetime, or a date, from its first minute on. Until
-        then it has the bit of ``pending`` in its profile's ``[lifecycle]``, which must name one.
+        When the document comes into force, if that is later than ``public_at``: an aware datetime, or a date, which
+        counts from its first minute on. Until then it has the bit of ``pending`` in its profile's ``[lifecycle]``,
+        which must name one.
     language : str, optional
         A language tag (BCP 47), such as ``"de-CH"``.
     pages : iterable of int
@@ -195,7 +197,7 @@ class Document:
 
 
 def _bits(name: str, bits: Bits) -> Bits:
-    """Check bits as far as possible without a vocabulary, and store those of a list in a tuple."""
+    """Check bits as far as possible without a vocabulary, and keep a list of bits as a tuple."""
     if isinstance(bits, str):
         bits = (bits,)
     elif isinstance(bits, (int, bytes, Mapping)) or not isinstance(bits, Iterable):
@@ -244,7 +246,7 @@ def _mapping(name: str, value: object, most: int) -> dict[str, Any]:
 
 
 def _check_scalar(name: str, value: object) -> None:
-    # Subclasses are refused, because they could compare and print differently.
+    # Subclasses are refused, because their values could compare and print differently.
     if value is None or type(value) is bool:
         return
     if type(value) is str:

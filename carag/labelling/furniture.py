@@ -36,7 +36,7 @@ _CLAUSE: Final = re.compile(
     r"|(?:\d{1,3}\.)+(?:\d|\s)|\(?[a-z\d]{1,4}[.)](?!\w))",
     re.IGNORECASE,
 )
-"""Lines that occur in many places and belong to each."""
+"""Lines that occur in many places and belong to each of them."""
 _IS_ROW: Final = re.compile(r"\t|\|.*\|")
 _WORD: Final = re.compile(r"[^\W\d]{3}")
 
@@ -45,8 +45,8 @@ def furniture(text: str) -> frozenset[str]:
     r"""Return the lines, stripped of white space, that are furniture wherever they occur.
 
     These are lines that begin or end several pages, word for word or with a number that rises by one from page to page;
-    and letters on lines of their own on half of the pages. In a text without form feeds it is any repeated line. Lines
-    that are only a page number are not included.
+    and letters on lines of their own on half of the pages. In a text without form feeds, every repeated line is
+    furniture. Lines that are only a page number are not included.
     """
     pages = text.split("\f")
     stands: Counter[str] = Counter()

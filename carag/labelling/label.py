@@ -14,7 +14,7 @@ class Cause(NamedTuple):
 
     bit: str
     field: str
-    """The field the rule read, by its source's name."""
+    """The field that the rule read, by its name in the source."""
     rule: str
 
 

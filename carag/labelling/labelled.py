@@ -24,16 +24,17 @@ class LabelledDocument:
     """A document with its label."""
 
     document_id: str
-    """For a filing, its accession number."""
+    """The document's id; for a filing, its accession number."""
     form: str = ""
-    """Of a filing; empty if unknown, and for any other document. So are `company` and `filed`."""
+    """The form of a filing; empty if unknown, and for any other document, as `company` and `filed` are."""
     company: str = ""
     filed: str = ""
     """ISO date."""
     content_hash: str
     """Hash of everything the rows depend on; see :func:`content_hash`."""
     facts: Mapping[str, Any]
-    """The facts that labelling read, as JSON values; it reads them again when a later document may change the label."""
+    """The facts that labelling read, as JSON values; labelling reads them again when a later document may change the
+    label."""
     causes: Mapping[str, Any]
     """The causes of the label, as JSON values."""
     public_at_source: str
@@ -65,7 +66,7 @@ class LabelledPassage:
     """Minutes since 1970 from which this word holds."""
     subjects: tuple[int, ...] = ()
     """The entities that the passage may be about: of a filing, CIKs of registrants, subject companies, issuer and
-    owners. The store keeps them ascending; 0 stands for one that is not stated."""
+    owners. The store keeps them ascending; 0 stands for an entity that is not stated."""
     metadata: Mapping[str, Value] = field(default_factory=dict, hash=False)
     """The document's fields that the profile declares, in the form of :func:`carag.policy.in_one_form`."""
     expires_at: int = NEVER
@@ -78,11 +79,11 @@ class Made:
 
     document: LabelledDocument
     passages: Sequence[LabelledPassage] = ()
-    """In order over all parts; none if only facts of the document are known, and not its text."""
+    """The passages of all parts, in order; none if only facts about the document are known, and not its text."""
     is_new: bool = True
-    """Whether the store has no text of it that can be found."""
+    """Whether the store has no text of this document that can be found."""
     is_quarantined: bool = False
-    """Whether this sets it aside."""
+    """Whether the document is set aside by this."""
     remarks: tuple[str, ...] = ()
     """What its owner should know, in words."""
 

@@ -47,7 +47,7 @@ class Effect(NamedTuple):
 
 
 def spans_of(public_at: int, effects: Iterable[Effect]) -> tuple[StateSpan, ...]:
-    """Compute the ascending spans of a document's state from the effects on it, the first since ``public_at``."""
+    """Compute the ascending spans of a document's state from the effects on it, beginning at ``public_at``."""
     effects = sorted(effects)
     edges = {minute for one in effects for minute in (one.since, one.until) if public_at < minute < NEVER}
     spans: list[StateSpan] = []

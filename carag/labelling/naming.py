@@ -1,4 +1,4 @@
-"""Name a document by its stated fields, in the parts that its profile gives: for headings and for citations."""
+"""Name a document by its stated fields, in the parts that its profile gives for headings and for citations."""
 
 from __future__ import annotations
 

@@ -23,11 +23,11 @@ _RANKS: Final = {
     **dict.fromkeys(("section", "item"), 3),
     **dict.fromkeys(("article", "rule", "regulation", "principle", "query", "question"), 4),
 }
-"""Words that begin a numbered heading; one of a smaller rank ends those of a greater one."""
+"""Words that begin a numbered heading; a heading of a smaller rank ends those of a greater rank."""
 _SECTION: Final = 3
 _ARTICLE: Final = 4
 _LETTERED: Final = 5
-"""The rank of ``A. Scope``, a heading by its form."""
+"""The rank of ``A. Scope``, which only its form makes a heading."""
 _CLAUSE: Final = 6
 """The rank of everything that is not a heading."""
 _PARAGRAPH: Final = "¶"
@@ -60,18 +60,18 @@ _REFERS: Final = re.compile(
     r"\b(?:paragraphs?|paras?|sections?|clauses?|sub-\w+|articles?|rules?|regulations?|items?|annex(?:ure)?|schedules?)$",
     re.IGNORECASE,
 )
-"""The end of a line after which a number refers to a clause and does not begin one."""
+"""The end of a line after which a number refers to a clause instead of beginning one."""
 _COUNTS: Final = re.compile(
     r"(?:\b(?:nos?\.?|dated|of|in|to|under|than|by|per|with|from|at|is|rs\.?|inr|usd|eur)|[₹$€£])$", re.I
 )
 """The end of a line after which a number is a quantity, an amount or a reference."""
 _INITIAL: Final = re.compile(r"[A-Z]\.")
-"""After a capital letter: the initials of a name."""
+"""What follows a capital letter in the initials of a name."""
 _AMOUNT: Final = re.compile(r"\d(?!\d?\.\d)")
 _FOOTNOTE: Final = re.compile(r"\d{1,3}(?=[A-Z“‘\[])")
 """The number of a footnote, set before a word."""
 _INSIDE: Final = re.compile(r"\(\w{1,4}\)")
-"""After the number of a section: a citation, as in ``Section 20A(1)``."""
+"""What follows the number of a section in a citation, as in ``Section 20A(1)``."""
 _PAGE_NUMBER: Final = re.compile(r"[\s.]\d{1,3}$")
 """The end of a line of a table of contents."""
 _UNIT: Final = re.compile(
@@ -124,9 +124,9 @@ class Numbering:
         self._open: list[_OpenClause] = []
         self._closed: dict[str, int] = {}
         self._missed: dict[str, int] = {}
-        """The last number of each family that seemed to be text."""
+        """For each family, the last number that seemed to be text."""
         self._lost: dict[tuple[str, ...], int] = {}
-        """The same of decimal numbers, by the components before the last."""
+        """The same for decimal numbers, by the components before the last."""
         self._title = ""
         """The line of the innermost clause, where that is a title and no more."""
         self._next: dict[str, list[int]] = {one: [] for one in ("i", "ii", "j", "I", "II", "J", "")}
@@ -134,13 +134,13 @@ class Numbering:
             self._next[match[1] or ""].append(match.start())
         self._text = text
         self._last_heading: dict[tuple[str, int], int] = {}
-        """Where each numbered heading stands for the last time, by its word and number."""
+        """Where each numbered heading occurs for the last time, by its word and number."""
         for match in _HEADINGS.finditer(text):
             if found := _heading(match[0].strip()):
                 self._last_heading[_kind(found)] = match.end()
         self._ranks: dict[str, float] = dict(_RANKS)
         self._seen: dict[str, int] = {}
-        """The last number of each word of a heading."""
+        """The last number for each word that begins a heading."""
         self._outside: tuple[dict[str, int], dict[str, int]] = ({}, {})
         """What was closed and seen before the annexes."""
         least, most = _WRAPPED
@@ -297,7 +297,7 @@ class Numbering:
         return False
 
     def _listed(self, readings: list[tuple[str, int]], label: str, line: _Marker) -> bool:
-        """Open the next item of a list, or its first, or one that continues a number that seemed to be text."""
+        """Open the next item of a list, or its first, or an item that continues a number that seemed to be text."""
         if self._known(readings, label, line):
             return True
         if line.above == _SAME_LINE:
@@ -341,7 +341,7 @@ class Numbering:
             return self._put(len(self._open) if same is None else same, self._entry(fresh, 1, label))
         for family, value in readings:
             same = self._last(family)
-            # Where the first paragraph of a text has no number, the second has 2.
+            # Where the first paragraph of a text has no number, the second has the number 2.
             if family == ".#" and value == 2 and (same is None or self._is_title(line.after)):
                 return self._put(len(self._open) if same is None else same, self._entry(family, value, label))
             if same is not None and 1 < value - self._open[same].value <= _GAP:
@@ -349,7 +349,7 @@ class Numbering:
         return False
 
     def _decimal(self, levels: tuple[str, ...], line: _Marker) -> bool:
-        """Open a number such as 4.1 or B.5.2, and its leading parts where they are not open."""
+        """Open a number such as 4.1 or B.5.2, and those of its leading parts that are not open."""
         inner = [at for at, one in enumerate(self._open) if one.levels]
         other = next(
             (at for at in inner if self._open[at].levels != levels[: len(self._open[at].levels)]), None

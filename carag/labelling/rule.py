@@ -33,7 +33,7 @@ class Rule(NamedTuple):
 
     bit: PolicyBit
     field: str
-    """The field that the rule reads first, by its source's name."""
+    """The field that the rule reads first, by its name in the source."""
     text: str
     """When the bit is set."""
     test: Test
@@ -42,11 +42,11 @@ class Rule(NamedTuple):
     passages: str = ""
     """Which passages keep the bit; empty means all."""
     limits: str = ""
-    """What the rule is known to miss, or to make inadmissible needlessly."""
+    """What the rule is known to miss, or needlessly makes inadmissible."""
 
     @property
     def level(self) -> Level:
-        """Filing or passage; state bits have another kind of rule."""
+        """Filing or passage; state bits have a different kind of rule."""
         return Level.PASSAGE if self.passages else Level.FILING
 
 

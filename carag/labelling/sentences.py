@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 _STOP: Final = re.compile(
-    r"""[.!?…。！？](?:                     # one class begins all, so that the engine skips to it
+    r"""[.!?…。！？](?:                     # every match begins with this class, so that the engine skips to it
         (?<=[.!?…])(?<![.!?…(\[].)(?P<more>[.!?…]*)                # the first of a run, but not (...)
         (?:\s?»|['"”’“)\]])* \s+                                 # with its quotation marks
         (?=\([a-z\d]{1,4}\)\s | [•§] | ["'“‘„«(\[€$£₹¿¡]*\s?(?P<first>\w))

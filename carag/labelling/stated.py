@@ -29,11 +29,11 @@ if TYPE_CHECKING:
 
 
 _ROWS_VERSION: Final = "document-1"
-"""Part of the content hash; must change whenever the same document may be stored differently."""
+"""Part of the content hash; this must change whenever the same document may be stored differently."""
 _USUAL_SIZES: Final = (1000, 1500)
-"""Desired and greatest lengths of passages that a content hash does not mention."""
+"""Desired and greatest lengths of passages; a content hash does not mention these defaults."""
 _LINKS: Final = 1 << 33
-"""Numbers for ids, below the ten digits of a CIK. Two ids with one number cost time and change no label."""
+"""Numbers for ids, below the ten digits of a CIK. If two ids share a number, that costs time but changes no label."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class StatedDocument:
     given: Document
     word: int
     document: LabelledDocument
-    """Its facts include the minutes from and until which it may be found."""
+    """The document's facts include the minutes from and until which it may be found."""
     metadata: Mapping[str, Value]
     """Fields that the profile declares."""
     vocabulary: Vocabulary
@@ -82,7 +82,7 @@ class StatedDocument:
 
 
 def stated_documents(documents: Iterable[Document], vocabulary: Vocabulary) -> dict[str, StatedDocument]:
-    """Label documents, by id; InvalidArgument if any is not a document, or cannot have its label in this profile."""
+    """Label documents, by id; InvalidArgument if one is not a document, or its label is impossible in this profile."""
     if isinstance(documents, (Document, str, bytes)) or not isinstance(documents, Iterable):
         raise InvalidArgument(
             f"documents is a {type(documents).__name__}; want a list of carag.Document objects"
@@ -168,7 +168,7 @@ def _row(document: Document, label: DeclaredLabel, vocabulary: Vocabulary) -> La
         "language": document.language,
         "pages": list(document.pages),
     }
-    # Only if stated, so that a document without them keeps the content hash that it always had.
+    # These are included only if stated, so that a document without them keeps the content hash that it always had.
     if document.names:
         facts["names"] = list(document.names)
     if document.acts:
@@ -190,7 +190,7 @@ def _row(document: Document, label: DeclaredLabel, vocabulary: Vocabulary) -> La
 
 
 def removed(known: Facts) -> LabelledDocument:
-    """Return the version of a document without passages. What it superseded stays so: removing widens nothing."""
+    """Return the version of a document without passages. What it superseded stays superseded, so nothing is widened."""
     facts = {**known, "removed": True}
     return _labelled(
         facts, content=content_hash(facts, (), version=_ROWS_VERSION), causes={"bits": []}, quarantine=None
@@ -228,7 +228,7 @@ def _pages_of(document: Document, start: int, end: int) -> str:
     pages = tuple(document.pages)
     if not pages:
         return ""
-    # A page that begins where the passage does is the one it is on; a blank page begins and ends there.
+    # The passage is on a page that begins where it does; a blank page begins and ends there.
     first, last = bisect_right(pages, start), bisect_left(pages, end)
     return f"page {max(first, 1)}" if last <= first else f"pages {max(first, 1)}-{last}"
 

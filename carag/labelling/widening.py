@@ -1,7 +1,7 @@
 """Report what another profile with the same bits would open by its rules, groups, words and calendar.
 
-Rules are judged field by field, over values on both sides of every value that either profile names, for every possible
-document; where that cannot decide, the change is reported to widen.
+Rules are judged field by field, for every possible document, over values on both sides of every value that either
+profile names; where that cannot decide, the change is reported as one that widens.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _ANYWHERE: Final = (True, False, "yes", "no", 1, 0, -1, "", _OTHER)
 _MOST: Final = 4
 """Greatest number of sentences about one field."""
 _RESTRICTING: Final = frozenset({"advice", "publishing"})
-"""Kinds of purposes that are restricted more than others; the other kinds are restricted less."""
+"""The kinds of purpose that are restricted more than the other kinds."""
 _BY_ABSENCE: Final = frozenset({"personal", "transfer"})
 """Groups without which a session that has no basis for transfers is refused."""
 
@@ -47,11 +47,11 @@ JUDGED: Final[Mapping[str, str]] = {
         ("by", "target", "limit", "whole", "overlap"), "how texts are split, each piece with the same label"
     ),
 }
-"""How a change to each field of a vocabulary is judged here; a field that is not listed fails a test."""
+"""How a change to each field of a vocabulary is judged; a test fails for a field that is not listed."""
 
 
 def widenings(old: PolicyTable, new: PolicyTable) -> tuple[str, ...]:
-    """Describe what may be used under a new profile and not under the old one, cells apart: a sentence per change."""
+    """Describe what a new profile lets be used that the old one did not, cells apart: a sentence per change."""
     was, now = old.vocabulary, new.vocabulary
     found = [*_by_rules(old, new), *_by_groups(was, now), *_by_kinds(was, now), *_by_intents(was, now)]
     if was.reader != now.reader:
@@ -111,7 +111,7 @@ def _opens(was: int, now: int, closing: tuple[int, int]) -> bool:
 
 
 def _closing(old: PolicyTable, new: PolicyTable) -> tuple[int, int]:
-    """Return the bits that anything in either profile forbids, and those that anything requires."""
+    """Return the bits that anything in either profile forbids, and the bits that anything requires."""
     masks: list[Mask] = []
     groups = 0
     for table in (old, new):

@@ -1,4 +1,4 @@
-"""Hold what a document shows as blocks (lines and tables), and write the blocks as text in one way for every format.
+"""Hold what a document shows as blocks (lines and tables), and write them as text, the same way for every format.
 
 Lines carry their list or clause number, raised and lowered characters, and a blank line after a paragraph. A table row
 becomes one line, its cells joined by ``" | "``; a cell that spans rows or columns is repeated in each, so that every
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
 
 MAX_TABLES: Final = 64
-"""Greatest depth of tables nested in cells: each level copies the text within once more. E-mails have 15."""
+"""Greatest depth of tables nested in cells: each level copies the text inside it once more. E-mails have up to 15."""
 _WIDE: Final = "\xa0\u2000-\u200a\u202f\u205f\u3000"
 _SPACES: Final = re.compile(rf"[ \t\n\r\f\v]+|(?<!\d)[{_WIDE}]|[{_WIDE}](?!\d)")
-"""White space. A no-break or thin space stays between digits, where it groups them."""
+"""White space. A no-break or thin space is kept between digits, where it groups them."""
 _RUNS: Final = re.compile(r" {2,}")
 _BLANK: Final = re.compile(r"[\s\u200b-\u200d\u2060\ufeff]*")
 """Text that shows nothing: filers fill the cells between columns with zero-width spaces."""
@@ -40,16 +40,16 @@ class _Mark(NamedTuple):
     text: str
     is_raised: bool
     linked: bool = False
-    """Whether they link to another place in the document."""
+    """Whether the characters link to another place in the document."""
 
 
 @dataclass(slots=True)
 class Number:
-    """A number that a list gives to a line; it may be set after the line is written."""
+    """A number that a list gives to a line; the number may be set after the line is written."""
 
     text: str
     is_apart: bool = True
-    """Whether a space or a tab follows it."""
+    """Whether a space or a tab follows the number."""
 
 
 @dataclass(slots=True)
@@ -57,7 +57,7 @@ class _Line:
     numbers: list[Number]
     pieces: list[str | _Mark]
     blank: bool
-    """Whether a blank line follows it."""
+    """Whether a blank line follows the line."""
     kept: bool
     """Whether its spaces are kept."""
 
@@ -78,7 +78,7 @@ _Block: TypeAlias = _Line | _Table
 
 
 class Blocks:
-    r"""Collects text and the boundaries of lines, paragraphs and tables in document order, and writes them.
+    r"""Collects text and the boundaries of lines, paragraphs and tables in document order, and writes them as text.
 
     Examples
     --------
@@ -119,7 +119,7 @@ class Blocks:
             self._in_line = self._in_line or _BLANK.fullmatch(text) is None
 
     def mark(self, text: str, *, is_raised: bool = True, linked: bool = False) -> None:
-        """Add raised or lowered characters; linked ones lead to another place in the document, such as a note."""
+        """Add raised or lowered characters; linked characters lead to another place in the document, such as a note."""
         bare_text = text.strip()
         self.write(text[: len(text) - len(text.lstrip())] if bare_text else text)
         if bare_text:
@@ -128,7 +128,7 @@ class Blocks:
             self.write(text[len(text.rstrip()) :])
 
     def number(self, number: Number) -> None:
-        """Set the number of the next line with text; the line has two if a list begins inside an item of another."""
+        """Set the number of the next line with text; a list that begins inside an item gives it two numbers."""
         self._numbers.append(number)
 
     def drop_numbers(self) -> None:
@@ -204,7 +204,7 @@ class Blocks:
         return "\n".join(_Writer(noted).lines(self._document)).strip("\n")
 
     def _blocks(self) -> list[_Block]:
-        """Return the list that a new block goes to; text in a table but outside its cells becomes a row."""
+        """Return the list that a new block goes to; text in a table but outside the table's cells becomes a row."""
         if not self._tables:
             return self._document
         table = self._tables[-1]
@@ -314,7 +314,7 @@ def _without_edges(lines: list[str]) -> list[str]:
 
 
 def _numbers_points(rows: list[list[_Cell]], texts: dict[int, list[str]]) -> bool:
-    """Tell whether each row is a number and the text it numbers, as in the Official Journal and notes below tables."""
+    """Tell whether each row is a number and its text, as in the Official Journal and in notes below tables."""
     seen = False
     for row in rows:
         filled = [one for one in (texts[id(cell)] for cell in row) if any(one)]

@@ -1,8 +1,9 @@
 r"""Parse files in a child process with limits on processor time and memory.
 
-Parsers of PDF, DOCX and HTML are large, and some input makes one loop or allocate without end where no check of ours
-is reached. So each file is parsed in a child process. If the child dies, the file is reported as a problem and the next
-one gets a new child. A child gets bytes and returns JSON: nothing that it produces is executed or unpickled.
+Parsers of PDF, DOCX and HTML are large, and some input makes a parser loop or allocate memory without end where none of
+this package's checks is reached. So each file is parsed in a child process. If the child dies, the file is reported as
+a problem and the next one gets a new child. A child gets bytes and returns JSON: nothing that it produces is executed
+or unpickled.
 
 ::
 
@@ -38,9 +39,9 @@ MAX_MEMORY: Final = 3 << 30
 
 
 class Child:
-    """A process that reads files: started for the first file, and again after a file that ended it.
+    """A process that reads files; it is started for the first file, and again after a file that ended it.
 
-    A file may take ``seconds`` of processor time, the process ``memory`` bytes of address space.
+    A file may take ``seconds`` of processor time, and the process ``memory`` bytes of address space.
     """
 
     def __init__(self, *, seconds: int | None = None, memory: int | None = None) -> None:
@@ -58,7 +59,7 @@ class Child:
     def call(self, function: Callable[[bytes], object], content: bytes) -> Any:
         """Return the result of a module-level function on a content, as JSON; a data class becomes a dictionary.
 
-        Raises ``Unreadable`` if the function raised one of CARAG's errors, or the child was ended.
+        Raises ``Unreadable`` if the function raised one of CARAG's errors, or the child came to an end.
         """
         process = self._process or self._started()
         try:
@@ -66,7 +67,7 @@ class Child:
             reply = _received(process.stdout)
         except BrokenPipeError:
             reply = None
-        except BaseException:  # half a request would be read as the beginning of the next one
+        except BaseException:  # half a request would be read as the beginning of the next request
             self.close()
             raise
         if reply is None:
@@ -83,7 +84,7 @@ class Child:
             process.communicate()
 
     def _started(self) -> subprocess.Popen[bytes]:
-        # The parent's own path without the current directory, whose files must not be run by accident.
+        # This is the parent's own path without the current directory, whose files must not be run by accident.
         path = os.pathsep.join(os.path.abspath(one) for one in sys.path if one)  # noqa: PTH100 - may be a ZIP file
         self._process = subprocess.Popen(  # noqa: S603 - this module, by this interpreter
             [sys.executable, "-P", "-m", __name__, str(self._seconds), str(self._memory)],
@@ -102,7 +103,7 @@ class Child:
             why = f"takes more than {self._seconds} seconds of processor time to read"
         elif code == -signal.SIGKILL:
             why = "takes more memory to read than the machine has"
-        elif code in {-signal.SIGABRT, -signal.SIGTRAP}:  # PDFium, when it gets no memory
+        elif code in {-signal.SIGABRT, -signal.SIGTRAP}:  # PDFium, when it cannot get memory
             why = "makes its parser run out of memory"
         else:
             return Unreadable(
@@ -137,7 +138,7 @@ def _serve(seconds: int, memory: int) -> None:
         used = resource.getrusage(resource.RUSAGE_SELF)
         _limit(
             resource.RLIMIT_CPU, int(used.ru_utime + used.ru_stime) + 1 + seconds
-        )  # it counts whole seconds
+        )  # the limit counts whole seconds
         reply = json.dumps(_reply(name, content)).encode()
         replies.write(f"{len(reply)}\n".encode() + reply)
         replies.flush()

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 
 MAX_UNPACKED: Final = 1 << 25
-"""Greatest number of decompressed bytes of all parts that are read of one file, without pictures: if all of it is tags,
-reading takes a quarter of a minute."""
+"""Greatest number of decompressed bytes in all the parts that are read from one file, without pictures: if everything
+is tags, reading takes a quarter of a minute."""
 MAX_PARTS: Final = 8192
 """Greatest number of parts in a file; each picture is one."""
 _PIECE: Final = 1 << 16
@@ -46,14 +46,14 @@ _ASIDE: Final = {"styles", "numbering", "footnotes", "endnotes", "settings"}
 def read_docx(content: bytes) -> Content:
     """Return the text and title of a DOCX file.
 
-    Raises ``Unreadable`` if it is encrypted, too large, not a DOCX file, or holds text in a way that is not read.
-    Raises ``BadZipFile`` or ``zlib.error`` if the archive is damaged.
+    Raises ``Unreadable`` if the file is encrypted, too large or not a DOCX file, or holds text in a form that is not
+    read. Raises ``BadZipFile`` or ``zlib.error`` if the archive is damaged.
     """
     if content.startswith(_OLE):
         if _ENCRYPTED_STREAM in content:
             raise Unreadable(ProblemKind.ENCRYPTED, "is encrypted; want a file saved without a password")
         raise Unreadable(ProblemKind.BROKEN, "is a DOC file in the format before 2007; save it as DOCX")
-    if content.count(_ENTRY) > MAX_PARTS:  # counted before a list of them is made
+    if content.count(_ENTRY) > MAX_PARTS:  # the parts are counted before a list of them is made
         raise Unreadable(
             ProblemKind.TOO_LARGE, f"the archive has more than {MAX_PARTS} parts; split the file"
         )

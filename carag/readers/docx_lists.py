@@ -25,18 +25,18 @@ _PLACE: Final = re.compile(r"%([1-9])")
 
 class _Level(NamedTuple):
     kind: str
-    """The format of its number, as ``w:numFmt`` names it."""
+    """The format of the level's number, as ``w:numFmt`` names it."""
     start: int
     text: str
-    """The text that is shown, with ``%1`` for the number of the first level."""
+    """The text that is shown, in which ``%1`` stands for the number of the first level."""
     restarts: int
     """The level, from 1, whose numbers restart this one, as those of the levels above it do; 0 for no restart."""
     is_legal: bool
-    """Whether all numbers in it are written in digits."""
+    """Whether all numbers in the text are written in digits."""
     style: str
-    """The paragraph style that stands on this level."""
+    """The paragraph style that belongs to this level."""
     is_apart: bool
-    """Whether a tab or a space follows."""
+    """Whether a tab or a space follows the number."""
 
 
 class _List(NamedTuple):

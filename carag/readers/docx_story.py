@@ -1,7 +1,7 @@
 """Turn the elements of a part of a Word document into blocks, as Word shows them.
 
 Inserted text, field results, content controls and text boxes count as text. Deleted, hidden and struck text, comments,
-and the placeholder of an empty control do not. A text box follows the paragraph that anchors it, and a note the
+and the placeholder of an empty control do not. A text box follows the paragraph that anchors it, and a note follows the
 paragraph or table that refers to it.
 """
 
@@ -82,7 +82,7 @@ class _Paragraph:
 
 
 class Story:
-    """Reads one part. Each story counts its lists from its own beginning, by the part ``numbering``."""
+    """Reads one part, and counts its lists from the part's own beginning, as the part ``numbering`` defines them."""
 
     def __init__(self, styles: Styles, numbering: _Element | None, notes: Notes | None = None) -> None:
         self._styles, self._lists, self._notes = styles, Lists(numbering, styles), notes
@@ -96,9 +96,10 @@ class Story:
         self._fields: list[int] = []
         """For each open field, the paragraph where its instruction began; ``_SHOWN`` after the instruction."""
         self._instructions = 0
-        """How many instructions began in this paragraph: one that is never closed must not hide later paragraphs."""
+        """How many instructions began in this paragraph: a field that is never closed must not hide later
+        paragraphs."""
         self._ended = 0
-        """Paragraphs that ended so far."""
+        """The number of paragraphs that have ended so far."""
         self._looks: list[RunLook] = []
         """One for each open run: a phonetic guide is a run inside a run."""
         self._goes_on = False
@@ -343,7 +344,7 @@ class Story:
 
 
 def _around(element: _Element, name: str) -> tuple[str, str]:
-    """Return the text before and after a part of a formula, when written on one line."""
+    """Return the text that goes before and after a part of a formula when the formula is written on one line."""
     properties = child(element, f"{name}Pr")
 
     def sign(which: str, default: str) -> str:

@@ -1,7 +1,7 @@
 """Resolve the styles of a Word document: hidden, struck, raised and lowered text, fonts, and lists.
 
-Formatting comes from the document's defaults, a paragraph style, a character style and the run itself, each style with
-the styles it is based on; toggles of the two kinds of styles cancel each other (ECMA-376, part 1, 17.7).
+Formatting comes from the document's defaults, a paragraph style, a character style and the run itself; a style includes
+the styles that it is based on, and toggles in the two kinds of styles cancel each other (ECMA-376, part 1, 17.7).
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ class Styles:
         return (found for _, one in self._with_bases(style) if (found := child(one, part)) is not None)
 
     def _with_bases(self, style: str) -> Iterator[tuple[str, _Element]]:
-        """Yield a style and those it is based on, the nearest first; a cycle ends where it closes."""
+        """Yield a style and the styles that it is based on, the nearest first; a cycle ends where it closes."""
         seen: set[str] = set()
         while style in self._styles and style not in seen:
             seen.add(style)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 MAX_FACTS: Final = 256
 """Greatest number of metadata fields of a document."""
 MAX_FACT: Final = 4096
-"""Greatest number of characters of a metadata field, or of one of its items."""
+"""Greatest number of characters in a metadata field, or in one of its items."""
 MAX_ITEMS: Final = 1024
 """Greatest number of items of a metadata field."""
 
@@ -69,7 +69,7 @@ def _check_fact(name: str, value: object) -> None:
 def merged_facts(statements: Iterable[tuple[str, dict[str, Fact]]]) -> dict[str, Fact]:
     """Merge what several places state.
 
-    Raises ``CorruptFile`` if two places state different values or types: neither is preferred.
+    Raises ``CorruptFile`` if two places state different values or types, because neither is preferred.
     """
     merged: dict[str, Fact] = {}
     places: dict[str, str] = {}
@@ -86,7 +86,7 @@ def merged_facts(statements: Iterable[tuple[str, dict[str, Fact]]]) -> dict[str,
 
 
 def with_id_as_text(stated: dict[str, Fact]) -> dict[str, Fact]:
-    """Return the fields with an integer ``id`` in decimal, as another place may state it in quotes.
+    """Return the fields with an integer ``id`` as decimal text, because another place may state it in quotes.
 
     Raises ``CorruptFile`` if the ``id`` is neither text nor integer.
     """

@@ -1,8 +1,8 @@
 """Read a folder of files into documents: one outcome for each file, and for each row of JSON Lines.
 
 Nothing is skipped silently, and no error stops the run: a file that cannot be read is reported as a problem with its
-place. Nothing outside the folder is read. One file is in memory at a time, with the sidecar's metadata and the ids seen
-so far; formats that need a parser are read in a child process with a budget.
+place. Nothing outside the folder is read. Only one file at a time is in memory, along with the sidecar's metadata and
+the ids seen so far; formats that need a parser are read in a child process with a budget.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ if TYPE_CHECKING:
 
 
 MAX_FILE: Final = 1 << 27
-"""Greatest number of bytes of a file that is read whole; JSON Lines may have any size."""
+"""Greatest number of bytes in a file that is read whole; a JSON Lines file may have any size."""
 _FREE: Final = 1 << 25
-"""Bytes that a gzipped file may always unpack to; beyond that, its growth is limited."""
+"""Bytes that a gzipped file may unpack to in any case; beyond that, its growth is limited."""
 _NAMED: Final = 20
 """Greatest number of fields that one problem names."""
 _PIECE: Final = 4096
@@ -70,8 +70,8 @@ def read_folder(
     ReadDocument
         A document.
     Problem
-        A file or row that could not be read, or fields that were left out; last, the rows of the sidecar that name no
-        document.
+        A file or row that could not be read, or fields that were left out; the rows of the sidecar that name no
+        document come last.
 
     Raises
     ------
@@ -152,7 +152,7 @@ class _Folder:
             yield problem_of(where, error)
 
     def _content(self, reader: Callable[[bytes], Content], content: bytes) -> Content:
-        """Read text here, in time linear in its size; run a parser in the child process."""
+        """Read text in this process, in time linear in its size; run a parser in the child process."""
         if reader is read_plain:
             return reader(content)
         found = self._child.call(reader, content)
@@ -185,7 +185,7 @@ class _Folder:
             )
         check_text("the text", content.text)
         own = with_id_as_text(content.facts)
-        # A row by path may state the id by which another row names the document.
+        # A row that names the document by its path may state the id by which another row names it.
         facts = merged_facts([(where, own), *self._sidecar.of(file, str(own.get("id", file)))])
         identity = str(facts.get("id", file))
         facts = merged_facts([(where, own), *self._sidecar.of(file, identity)])
@@ -230,7 +230,7 @@ class _Folder:
         if not real.is_relative_to(self._root):
             raise Unreadable(
                 ProblemKind.OUTSIDE,
-                "is a symbolic link out of the folder; put the file itself into the folder",
+                "is a symbolic link that leads out of the folder; put the file itself into the folder",
             )
         if not stat.S_ISREG(real.lstat().st_mode):
             raise Unreadable(ProblemKind.SKIPPED, "is not a regular file, or links to a folder; want a file")
@@ -271,7 +271,7 @@ def _unpacked(raw: IO[bytes]) -> Unpacked:
 
 
 def _reader(file: str) -> Callable[[bytes], Content]:
-    """Return the reader for a file's name; parsers of the extra are imported when the first file needs one."""
+    """Return the reader for a file's name; the extra's parsers are imported when the first file needs one."""
     ending = _ending(file)
     if Path(file).name in SIDECARS:
         raise Unreadable(

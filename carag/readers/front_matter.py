@@ -1,7 +1,8 @@
 """Parse front matter: the block of metadata between two lines ``---`` at the beginning of a text.
 
 It is a small subset of YAML: one ``key: value`` or ``key: [a, b]`` per line. Values that YAML versions read in
-different ways, such as ``no``, ``~`` or ``10:30``, are refused unless quoted, and so is nesting. A date stays a text.
+different ways, such as ``no``, ``~`` or ``10:30``, are refused unless quoted. Nesting is refused too. A date stays a
+text.
 """
 
 from __future__ import annotations
@@ -28,19 +29,20 @@ _AMBIGUOUS: Final = re.compile(r"""[-?:,\[\]{}#&*!|>'"%@`=<~.+]""")
 _NOT_IN_TEXT: Final = re.compile(r": | #|[^\S ]|[:\s]$")
 _NOT_IN_ITEM: Final = re.compile(r"[][{},]")
 _WORDS: Final = frozenset({"yes", "no", "on", "off", "y", "n", "null", "true", "false"})
-"""In lower case: texts in one version of YAML, Booleans or null in another."""
+"""Words, in lower case, that are texts in one version of YAML and Booleans or null in another."""
 _NUMBERLIKE: Final = re.compile(
     r"[0-9][0-9_]*(?::[0-5]?[0-9])*(?:\.[0-9_]*)?(?:[eE][-+]?[0-9]+)?|0[xob][0-9a-fA-F_]+"
 )
-"""A number in one version of YAML, a text or another number in another: octal, base 60, underscores."""
+"""A number in one version of YAML that is a text or a different number in another: octal, base 60, underscores."""
 _DIGITS: Final = 400
-"""Greatest number of characters of a number; no float needs as many."""
+"""Greatest number of characters in a number; no float needs as many."""
 
 
 def split_front_matter(text: str) -> tuple[dict[str, Fact], str]:
     r"""Split a text into the fields of its front matter and the rest; no fields if its first line is not ``---``.
 
-    Raises ``CorruptFile`` if the block does not end, or a line, whose number is given, is not in the subset.
+    Raises ``CorruptFile`` if the block does not end, or if a line is not in the subset; the message gives the line's
+    number.
 
     Examples
     --------
@@ -98,7 +100,7 @@ def _items(inside: str) -> list[str]:
             item = _scalar(word)
             inside = rest
         if not isinstance(item, str):
-            raise CorruptFile(f"{quoted(item)} is not a text; put list items like it in quotes")
+            raise CorruptFile(f"{quoted(item)} is not a text; put such list items in quotes")
         inside = rest.lstrip(" \t")
         if comma and not inside:
             raise CorruptFile("the list ends with a comma; remove it")
@@ -125,12 +127,12 @@ def _scalar(value: str) -> str | int | float | bool:
 
 
 def _unquoted(stated: str) -> str:
-    """Double quotes follow JSON, which YAML 1.2 contains; in single quotes only ``''`` is an escape."""
+    """Double quotes follow the rules of JSON, which is part of YAML 1.2; in single quotes only ``''`` is an escape."""
     if stated[0] == "'":
         return stated[1:-1].replace("''", "'")
     try:
         return str(json.loads(stated))
     except ValueError:
         raise CorruptFile(
-            f"{quoted(stated)} has an escape that JSON does not know; want one that it knows"
+            f"{quoted(stated)} has an escape that JSON does not know; want an escape that JSON knows"
         ) from None

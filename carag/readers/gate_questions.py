@@ -32,14 +32,14 @@ class GateQuestion(NamedTuple):
     question: str
     documents: tuple[str, ...]
     passages: tuple[str, ...] = ()
-    """Chunk ids, one of which a right answer must cite; if empty, it must cite one of the documents."""
+    """Chunk ids, one of which a right answer must cite; if empty, a right answer must cite one of the documents."""
 
 
 def read_gate_questions(path: str | PathLike[str]) -> tuple[list[GateQuestion], bytes]:
     """Return all questions of a file, and the SHA-256 of the file.
 
-    Raises ``InvalidArgument`` if the file cannot be read or is empty, or a line is not a valid question or repeats one
-    (spaces do not count).
+    Raises ``InvalidArgument`` if the file cannot be read or is empty, or if a line is not a valid question or repeats
+    an earlier one (spaces do not count).
     """
     digest, seen = hashlib.sha256(), dict[str, int]()
     found: list[GateQuestion] = []

@@ -39,10 +39,10 @@ class Cell:
 
     across: int = 1
     down: int = 1
-    """Rows that it spans; 0 for all that follow."""
+    """The number of rows that the cell spans; 0 for all rows that follow."""
     is_head: bool = False
     goes_on: bool = False
-    """Whether it continues the cell above it."""
+    """Whether the cell continues the cell above it."""
 
 
 class Placed(NamedTuple):
@@ -53,13 +53,13 @@ class Placed(NamedTuple):
     text: str
     cell: Cell
     is_own: bool
-    """Whether it begins in this row."""
+    """Whether the cell begins in this row."""
     is_joined: bool = False
-    """Whether its text comes from several cells."""
+    """Whether the text comes from several cells."""
 
 
 def grid_of(rows: list[list[tuple[Cell, str]]]) -> list[list[Placed]]:
-    """Place the cells of each row in columns, cells that span rows in each of them (HTML Standard, 4.9.12.1)."""
+    """Place the cells of each row in columns; a cell that spans rows is placed in each (HTML Standard, 4.9.12.1)."""
     grid: list[list[Placed]] = []
     going: list[tuple[Placed, int]] = []
     """Cells from the rows above, each with the number of rows that it still spans; 0 for all."""

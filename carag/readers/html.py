@@ -2,8 +2,8 @@
 
 The parser is lxml's, without network, DTDs or entities other than those of HTML. No tree is built: that of lxml 6.1
 (libxml2 2.14) silently loses text below 2,048 elements, and old pages whose tags are never closed go deeper. Struck and
-deleted text is left out, because an answer must not quote what the document takes back. The page's own style sheets
-count; linked ones are not available.
+deleted text is left out, because an answer must not quote what the document withdraws. The page's own style sheets
+count; linked style sheets are not available.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 MAX_MARKUP: Final = 1 << 25
-"""Greatest number of bytes of an HTML file; if all of it is tags, reading takes half a minute."""
+"""Greatest number of bytes in an HTML file; if everything is tags, reading takes half a minute."""
 MAX_NESTING: Final = 10_000
 """Greatest depth of elements: browsers stop at 512, but count the unclosed tags of old pages as fewer."""
 _BLOCKS: Final = {
@@ -72,8 +72,8 @@ ENCODINGS: Final = {
     **{name: name for name in ("koi8-r", "koi8-u", "big5", "euc-jp", "euc-kr", "shift_jis", "gb18030")},
     **dict.fromkeys(["gbk", "gb2312"], "gb18030"),
 }  # fmt: skip
-"""Python's codecs for the labels of the Encoding Standard; as there, an ASCII-compatible file that states UTF-16 is
-UTF-8."""
+"""Python's codecs for the labels of the Encoding Standard. As in that standard, an ASCII-compatible file that states
+UTF-16 is read as UTF-8."""
 
 
 class Page(NamedTuple):
@@ -87,7 +87,7 @@ class Page(NamedTuple):
 def read_html(content: bytes) -> Content:
     r"""Convert an HTML file to text, without comments, scripts, styles, and hidden, struck or deleted text.
 
-    Raises ``Unreadable`` if it is too large, nested too deep, or not in the encoding that it states.
+    Raises ``Unreadable`` if the file is too large, nested too deep, or not in the encoding that it states.
 
     Examples
     --------
@@ -105,7 +105,8 @@ def read_html(content: bytes) -> Content:
 def read_markup(markup: str, *, collect: Collection[str] = ()) -> Page:
     """Return the visible text of a page, and the elements with the requested lower-case tags.
 
-    Raises ``Unreadable`` if it cannot be read, elements or tables are nested too deep, or the text is too long.
+    Raises ``Unreadable`` if the page cannot be read, if elements or tables are nested too deep, or if the text is too
+    long.
     """
     reader = _Reader(collect)
     parser = etree.HTMLParser(target=reader, encoding="utf-8")
@@ -138,7 +139,7 @@ class _List:
     """The number of the next item."""
     counts_down: bool = False
     numbers: list[Number] = field(default_factory=list)
-    """Numbers of a list that counts down, to be filled in when its length is known."""
+    """Numbers in a list that counts down, to be filled in when the list's length is known."""
 
 
 @dataclass(slots=True)
@@ -163,11 +164,11 @@ class _Option(NamedTuple):
 class _Select:
     depth: int
     is_box: bool
-    """Whether it is a list box, where no option need be selected, and not a menu."""
+    """Whether it is a list box, in which no option need be selected, rather than a menu."""
     options: list[_Option] = field(default_factory=list)
 
     def chosen(self) -> str:
-        """Return the selected options (HTML Standard, 4.10.7); of a menu without one, the first that is enabled."""
+        """Return the selected options (HTML Standard, 4.10.7); in a menu without any, the first that is enabled."""
         found = [one for one in self.options if "selected" in one.attributes]
         if not self.is_box:
             found = found[-1:] or [one for one in self.options if "disabled" not in one.attributes][:1]
@@ -324,7 +325,7 @@ class _Reader:
         if not self.blocks.in_line:
             return leads is not None and any(leads.groupdict().values())
         before = self.blocks.before[-1:]
-        if before.isspace():  # the Official Journal puts its marks in brackets after a space
+        if before.isspace():  # in the Official Journal, marks stand in brackets after a space
             return leads is not None and text[0] in "(["
         if before in "([{/–—-":
             return False
@@ -410,12 +411,12 @@ class _Reader:
 
 @dataclass(slots=True)
 class _Aside:
-    """Text of an element that is set apart from its line until the element ends."""
+    """An element's text, which is kept apart from its line until the element ends."""
 
     depth: int = 0
-    """Depth of the element, or 0."""
+    """The depth of the element, or 0."""
     shift: int = 0
-    """1 for raised, -1 for lowered, 0 for a link in the line."""
+    """1 for raised text, -1 for lowered text, 0 for a link in the line."""
     linked: bool = False
     """Whether it is inside a link to a place on the page, or holds one."""
     leads: re.Match[str] | None = None
@@ -423,7 +424,7 @@ class _Aside:
     pieces: list[str] = field(default_factory=list)
 
     def is_text(self) -> bool:
-        """Tell whether it holds more than the opening bracket of a mark."""
+        """Tell whether the text is more than the opening bracket of a mark."""
         return "".join(self.pieces).strip() not in {"", "(", "["}
 
 

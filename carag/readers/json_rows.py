@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 MAX_LINE: Final = 1 << 26
 """Greatest number of bytes of one line."""
 LEFT_OUT: Final = "left out: no text, number or list of texts"
-"""Value of a fact that is left out because it is nested. It is stored, so it must not change."""
+"""The value of a fact that is left out because it is nested. This text is stored, so it must not change."""
 _BOM: Final = b"\xef\xbb\xbf"
 
 
@@ -53,8 +53,8 @@ def strict_json(text: str) -> Any:
     """Parse JSON with unique keys and finite numbers.
 
     Raises ``CorruptFile`` if an object repeats a key, which RFC 8259, section 4, leaves undefined, or a number is NaN
-    or infinite. Raises ``ValueError`` or ``RecursionError`` if it is not JSON, or nested too deep for Python; the
-    caller knows what was wanted.
+    or infinite. Raises ``ValueError`` or ``RecursionError`` if the text is not JSON, or is nested too deep for Python;
+    the caller knows what was wanted.
     """
     return json.loads(text, object_pairs_hook=_once, parse_constant=_no_number)
 
@@ -62,8 +62,8 @@ def strict_json(text: str) -> Any:
 def content_of_row(line: bytes | None, *, leaves_out: Callable[[str], bool] | None = None) -> Content:
     """Return the document in a line: its fields ``id`` and ``text``, and the rest as metadata.
 
-    ``leaves_out`` tells by its name whether a nested field may be left out. Its name stays among the facts, for it may
-    be a misspelt name of a field that a rule reads. Raises ``CorruptFile`` if the line is not such a row.
+    ``leaves_out`` tells by its name whether a nested field may be left out. The name stays among the facts, because it
+    may be a misspelling of a field that a rule reads. Raises ``CorruptFile`` if the line is not such a row.
     """
     row = row_of(line)
     text = row.pop("text", None)
@@ -80,7 +80,7 @@ def content_of_row(line: bytes | None, *, leaves_out: Callable[[str], bool] | No
 def row_of(line: bytes | None) -> dict[str, Any]:
     """Return the fields of a line, without those that are null.
 
-    Raises ``CorruptFile`` if it is not a JSON object, or repeats a field.
+    Raises ``CorruptFile`` if the line is not a JSON object, or repeats a field.
     """
     if line is None:
         raise Unreadable(

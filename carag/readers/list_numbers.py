@@ -26,14 +26,14 @@ _MOST: Final = 3999
 
 
 def label_of(kind: str, number: int) -> str:
-    """Return the label before an item of an HTML list, of a CSS list style; empty for an item without a number."""
+    """Return the label before an item of an HTML list in a CSS list style; empty for an item without a number."""
     if kind in _BULLETS:
         return "•"
     return "" if kind == "none" else numeral(kind, number) + "."
 
 
 def numeral(kind: str, number: int) -> str:
-    """Write a number in a style; digits where letters, Roman numerals or words have none, as in browsers.
+    """Write a number in a style; use digits where letters, Roman numerals or words do not reach, as browsers do.
 
     ``kind`` is a CSS list style such as ``lower-roman``, or one of Word's: ``lower-letter`` (``aa`` after ``z``, then
     ``bb``), ``upper-letter``, ``ordinal``, ``cardinal-words`` and ``ordinal-words``.

@@ -22,20 +22,20 @@ class ProblemKind(StrEnum):
     """Why a file or row gave no document, or not all of it."""
 
     SKIPPED = "skipped"
-    """Its extension is not that of a supported format, or it is not a regular file."""
+    """The file's extension is not that of a supported format, or it is not a regular file."""
     OUTSIDE = "outside"
-    """A symbolic link out of the folder."""
+    """A symbolic link that leads out of the folder."""
     BROKEN = "broken"
     """The file or its metadata is damaged, incomplete or contradictory."""
     ENCRYPTED = "encrypted"
     TOO_LARGE = "too_large"
-    """It exceeds a limit of size, nesting, pages or time."""
+    """The file or row exceeds a limit on size, nesting, pages or time."""
     DUPLICATE = "duplicate"
     """Another file or row, named in the reason, has the same id."""
     EMPTY = "empty"
-    """It has no visible text, like a scan without text recognition."""
+    """The file or row has no visible text, like a scan without text recognition."""
     LEFT_OUT = "left_out"
-    """Nested fields of rows, whose documents were read without them."""
+    """Nested fields of rows whose documents were read without those fields."""
     FAILED = "failed"
     """A fault of the program."""
 
@@ -66,7 +66,7 @@ class ReadDocument:
     title: str
     """From the metadata, or else from the file itself; may be empty."""
     read_by: str | None = None
-    """Name and version of the format's reader, such as ``pdf/2``; None for plain text and rows."""
+    """The name and version of the format's reader, such as ``pdf/2``; None for plain text and rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,13 +78,13 @@ class Content:
     """The title that is stored in the file format."""
     pages: tuple[int, ...] = ()
     facts: dict[str, Fact] = field(default_factory=dict)
-    """Metadata in the file itself, including its ``id``."""
+    """Metadata stated in the file itself, including its ``id``."""
     left_out: tuple[str, ...] = ()
     """The names of nested fields, whose values were left out."""
 
 
 class Unreadable(CorruptFile):
-    """A file or row that cannot be made a document, with the kind of problem."""
+    """A file or row that cannot be made into a document, with the kind of problem."""
 
     def __init__(self, kind: ProblemKind, reason: str) -> None:
         super().__init__(reason)
@@ -97,11 +97,11 @@ _EXPECTED: Final = (CorruptFile, InvalidArgument, OSError, EOFError, zlib.error,
 def problem_of(where: str, error: Exception) -> Problem:
     """Explain why one file or row gave no document.
 
-    Of an unexpected error only type and place are reported, because its message may quote the document.
+    Only the type and place of an unexpected error are reported, because its message may quote the document.
     """
     if isinstance(error, Unreadable):
         return Problem(where, error.kind, shown(str(error)))
-    if isinstance(error, OSError):  # its text may name a path outside the folder
+    if isinstance(error, OSError):  # the error's text may name a path outside the folder
         return Problem(where, ProblemKind.BROKEN, f"cannot be read: {error.strerror or type(error).__name__}")
     if isinstance(error, _EXPECTED):
         return Problem(where, ProblemKind.BROKEN, shown(str(error)))

@@ -1,4 +1,4 @@
-"""Decompress gzip within a limit of growth that is checked while reading: a bomb costs no more than the limit."""
+"""Decompress gzip within a limit on growth that is checked while reading, so a bomb costs no more than the limit."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
 
 MAX_GROWTH: Final = 200
-"""Greatest ratio of decompressed to compressed bytes: 14 times the greatest of 4,758 real filings (14.3). Deflate alone
-can reach 1,032."""
+"""Greatest ratio of decompressed to compressed bytes: 14 times the greatest ratio in 4,758 real filings (14.3). Deflate
+alone can reach 1,032."""
 
 
 class Unpacked:
@@ -39,8 +39,8 @@ class Unpacked:
     def read(self, size: int) -> bytes:
         """Return up to ``size`` bytes, none at the end.
 
-        Raises ``CorruptFile`` if it grows beyond the limit. Raises ``OSError`` or ``EOFError`` or ``zlib.error`` if it
-        is not gzip, or is damaged.
+        Raises ``CorruptFile`` if the file grows beyond the limit. Raises ``OSError``, ``EOFError`` or ``zlib.error`` if
+        the file is not gzip, or is damaged.
         """
         return self._checked(self._stream.read(size))
 

@@ -20,7 +20,8 @@ _LINE_END: Final = re.compile("\r\n?")
 def read_plain(content: bytes) -> Content:
     r"""Return a text without its front matter, with ``\n`` at the end of each line.
 
-    Raises ``CorruptFile`` if it is neither UTF-8 nor UTF-16 with a byte order mark, or its front matter cannot be read.
+    Raises ``CorruptFile`` if the text is neither UTF-8 nor UTF-16 with a byte order mark, or its front matter cannot be
+    read.
     """
     facts, text = split_front_matter(_LINE_END.sub("\n", decoded(content)))
     return Content(text, facts=facts)
@@ -40,5 +41,5 @@ def decoded(content: bytes, encoding: str = "utf-8") -> str:
     except UnicodeDecodeError as error:
         raise Unreadable(
             ProblemKind.BROKEN,
-            f"byte {error.start + 1} is not valid {encoding}, the stated or default encoding; convert the file",
+            f"byte {error.start + 1} is not valid in {encoding}, the stated or default encoding; convert the file",
         ) from None

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 LONGEST: Final = 8
-"""Greatest number of characters of a note mark; longer raised text is plain text."""
+"""Greatest number of characters in a note mark; longer raised text is plain text."""
 NOTE: Final = rf"\[\^[^\[\]]{{1,{LONGEST}}}\]"
 """A regular expression that matches a note mark as it is written here."""
 _BASE: Final = 64
@@ -24,9 +24,9 @@ _NO_MARK: Final = frozenset(".,:;·•●▪■◦…'\"’‘“”°′″")
 """Bullets, and signs that are always written high."""
 _ORDINAL: Final = re.compile(r"(?i)st|nd|rd|th")
 _FOREIGN_ORDINAL: Final = re.compile(r"(?i)er|ère|re|e|ème|[º°ª]s?")
-"""French, Spanish, Italian and Portuguese; joined unless the document has a note with this mark."""
+"""Ordinal endings in French, Spanish, Italian and Portuguese; joined unless the document has a note with this mark."""
 _APART: Final = r"(?<![^\W\d_])(?<!['’.])"
-"""At the beginning of a word: ``a.m`` and ``company's`` do not end in a unit."""
+"""These match at the beginning of a word only: ``a.m`` and ``company's`` do not end in a unit."""
 _EXPONENT: Final = r"[-+]?\w+|[-+]"
 _POWERS: Final = [
     (re.compile(rf"(?:{base})$"), re.compile(exponent))
@@ -51,7 +51,7 @@ _POWERS_UNLESS_NOTED: Final = [
 _NAMED: Final = re.compile(r"(?i)(?:(?:foot|end)?note|nb)\s+")
 _BETWEEN: Final = re.compile(r"[,;\s]+|[)\]]\s*[(\[]")
 _SHOWS_A_MARK: Final = re.compile(r"[^\W_]|[*†‡§¶#+-]")
-"""Other signs are not note marks: courts put a slash after each mark."""
+"""Any other sign is not a note mark: courts put a slash after each mark."""
 _MINUS: Final = str.maketrans("−–‐‑", "----")
 
 
@@ -66,7 +66,7 @@ def raised(before: str, mark: str, *, noted: Collection[str], linked: bool = Fal
     Parameters
     ----------
     before : str
-        What is already written; its last line counts.
+        What is already written, of which the last line counts.
     mark : str
         The whole raised text.
     noted : collection of str
@@ -124,7 +124,7 @@ def _note(mark: str) -> str:
 
 
 def lowered(before: str, text: str) -> str:
-    """Return how to write lowered text after the text before it: ``CO2``, but ``10_2``."""
+    """Return how to write lowered text directly after the text before it: ``CO2``, but ``10_2``."""
     text = text.strip()
     if len(text) > LONGEST:
         return (" " if before and not before[-1].isspace() else "") + text

@@ -1,9 +1,9 @@
 """Read the metadata of a folder's files from its ``metadata.csv`` or ``metadata.jsonl``.
 
 Each row names a file by its path in the column ``file``, or a document by its id in the column ``id``; every other
-column is a metadata field. A CSV cell is a text, and an empty one states nothing. A row that cannot be used or is
+column is a metadata field. A CSV cell is a text, and an empty cell states nothing. A row that cannot be used or is
 duplicated blocks the document that it names. A row whose document is unknown blocks every document without a row of its
-own, since it may be about any of them.
+own, because it may be about any of those.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ class Sidecar:
     """The metadata in a folder's sidecars."""
 
     problems: dict[str, list[Problem]] = field(default_factory=dict)
-    """By sidecar name, in row order."""
+    """The problems by name of the sidecar, in row order."""
     _rows: dict[tuple[str, str], _Row] = field(default_factory=dict)
-    """By column (``file`` or ``id``) and value."""
+    """The rows by column (``file`` or ``id``) and value."""
     _matched: set[tuple[str, str]] = field(default_factory=set)
     _closed: dict[tuple[str, str], str] = field(default_factory=dict)
     """Why a document's metadata cannot be used."""
@@ -76,7 +76,7 @@ class Sidecar:
     def of(self, file: str, identity: str) -> list[tuple[str, dict[str, Fact]]]:
         """Return the rows about one document, each with its place.
 
-        Raises ``CorruptFile`` if a row that is or may be about it cannot be used, or is duplicated.
+        Raises ``CorruptFile`` if a row that is about the document, or may be, cannot be used or is duplicated.
         """
         found = []
         for key in (("file", file), ("id", identity)):
@@ -90,7 +90,7 @@ class Sidecar:
         return found
 
     def unmatched(self, files: Iterable[str]) -> Iterator[Problem]:
-        """Yield a problem for each row that matched no document and names none of the files."""
+        """Yield a problem for each row that matched no document and does not name any of the files."""
         there = set(files)
         for key, row in self._rows.items():
             column, value = key
@@ -137,7 +137,7 @@ def _csv_rows(content: bytes) -> Iterator[tuple[int, dict[str, Any] | CorruptFil
         names = next((row for row in lines if row), [])
         if not {"file", "id"} & set(names):
             raise CorruptFile(
-                f"the columns are {quoted(names)}; want a column file or id, separated by commas"
+                f"the columns are {quoted(names)}; want names separated by commas, one of them file or id"
             )
         if len(set(names)) != len(names) or "" in names:
             raise CorruptFile(f"the columns are {quoted(names)}; want a different name for each")

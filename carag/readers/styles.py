@@ -1,8 +1,8 @@
-"""Tell from an HTML page's styles what is hidden, struck or raised, in which font it is, and how lists are numbered.
+"""Tell from an HTML page's styles what is hidden, struck or raised, which font it is in, and how lists are numbered.
 
-An element's tag, ``face`` and ``style`` are read, and the rules in the page's ``<style>`` whose selector is a tag, a
-class, an id, or a tag with one of these (``p.note``); the nearer of two declarations counts. Other selectors, and rules
-within ``@media``, are ignored.
+What counts is an element's tag, ``face`` and ``style``, and the rules in the page's ``<style>`` whose selector is a
+tag, a class, an id, or a tag with a class or id (``p.note``); of two declarations, the nearer counts. Other selectors,
+and rules within ``@media``, are ignored.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ _READ: Final = {
 }  # fmt: skip
 _SHORT: Final = {"list-style-type": "list-style", "text-decoration-line": "text-decoration"}
 _LONGEST: Final = 64
-"""Characters of a value that are read: a page may repeat it in each of its elements."""
+"""The number of characters of a value that are read: a page may repeat a value in each of its elements."""
 _SIZE: Final = re.compile(r"\d(?:pt|px|em|rem|ex|%|in|cm|mm)(?:/|$)|\b(?:small|medium|large)(?:/|$)")
 _COMMENT: Final = re.compile(r"/\*.*?(?:\*/|\Z)", re.DOTALL)
 """An unclosed comment extends to the end of the style sheet (CSS Syntax Module 3, 4.3.2)."""
@@ -74,7 +74,7 @@ _SIMPLE: Final = re.compile(r"(?:[a-z][\w-]*)?(?:[.#][\w-]+)?", re.IGNORECASE)
 
 
 class StyleSheet:
-    """The rules of a page, as far as they are supported."""
+    """The rules of a page that are supported."""
 
     def __init__(self) -> None:
         self._rules: dict[str, str] = {}
@@ -128,7 +128,7 @@ def _kept(declared: str) -> str:
 
 
 def _declarations(declared: str) -> dict[str, str]:
-    """Return the lower-case values of supported properties; of two, the important or the last one."""
+    """Return the lower-case values of supported properties; of two values, the important or the last one."""
     found: dict[str, str] = {}
     for one in declared.lower().split(";"):
         name, _, value = one.partition(":")

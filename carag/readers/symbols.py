@@ -1,8 +1,8 @@
 """Map characters of symbol fonts, which Word keeps as codes of the font, to Unicode: a tick, an empty box, ≥.
 
 Sources: the tables of the fonts Symbol (Adobe, as published by Unicode) and Wingdings (Microsoft). A code without an
-entry is marked with font and code, never guessed: a ticked box read as an empty one answers a question wrongly. Boxes
-with a tick are written like those with a cross, so that one state has one sign.
+entry is marked with its font and code and never guessed, because a ticked box read as an empty one answers a question
+wrongly. Boxes with a tick are written like those with a cross, so that one state has one sign.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def is_symbol_font(font: str) -> bool:
 
 
 def symbol(font: str, code: int) -> str:
-    """Return the character that a font shows for a code; if unknown, font and code in angle brackets.
+    """Return the character that a font shows for a code; if that is unknown, the font and code in angle brackets.
 
     Examples
     --------
@@ -54,7 +54,9 @@ def symbol(font: str, code: int) -> str:
     if code not in _PRIVATE and (not is_symbol_font(font) or chr(code).isspace()):
         return chr(code)
     table = _FONTS.get(font.lower(), {})
-    if code > 0xFF and code not in _PRIVATE:  # no such font has it, unless it is a byte of Windows-1252
+    if (
+        code > 0xFF and code not in _PRIVATE
+    ):  # no such font has this code, unless it is a byte of Windows-1252
         byte = chr(code).encode("cp1252", "ignore")
         return table.get(byte[0], chr(code)) if byte else chr(code)
     return table.get(code & 0xFF, f"⟨{font or 'font unknown'} {code:04X}⟩")

@@ -15,13 +15,14 @@ READER_VERSIONS: Final = {
     ".pdf": "pdf/2",
     ".xhtml": "html/2",
 }
-"""By file extension. A version must change whenever the same file may be read differently."""
+"""Readers by file extension. A version must change whenever the same file may be read differently."""
 
 
 def may_read_otherwise(facts: Mapping[str, Any]) -> bool:
-    """Tell whether a stored document was read from a file by another version of its reader.
+    """Tell whether a stored document was read from a file by a different version of its reader.
 
-    Stores before 0.3 did not keep the reader: a document with pages, or whose id ends like such a file, had one.
+    Stores before 0.3 did not keep the reader: a document with pages, or whose id ends like the name of such a file, had
+    a reader.
 
     Examples
     --------

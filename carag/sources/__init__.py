@@ -1,6 +1,6 @@
-"""Mirror documents from where an authority publishes them into a folder, which ``carag ingest`` then reads.
+"""Mirror the documents that an authority publishes on the web into a folder, which ``carag ingest`` then reads.
 
-This room knows nothing of stores, profiles or engines. Its packages are the extra ``web``.
+This package knows nothing of stores, profiles or engines. What it needs comes with the extra ``web``.
 """
 
 from __future__ import annotations

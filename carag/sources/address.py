@@ -18,11 +18,11 @@ MAX_URL: Final = 2048
 _PORTS: Final = {"http": 80, "https": 443}
 _ESCAPE: Final = re.compile("%([0-9A-Fa-f]{2})")
 _UNRESERVED: Final = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
-"""RFC 3986, 2.3: escaped or not, these mean the same."""
+"""RFC 3986, 2.3: these characters mean the same whether escaped or not."""
 _PATH: Final = "/:@!$&'()*+,;=~%"
 _QUERY: Final = _PATH + "?"
 _SLUG: Final = 60
-"""Greatest number of characters of a file's name that come from its address."""
+"""Greatest number of characters in a file's name that come from the address."""
 _DIGITS: Final = 20
 """Hexadecimal digits of the address's SHA-256 in a file's name: 80 bits, so that two addresses never share one."""
 
@@ -61,7 +61,7 @@ class Address:
             raise InvalidArgument(f"{quoted(url)} is not a web address; want http:// or https:// and a host")
         if (
             parts.username is not None or parts.password is not None
-        ):  # the message does not repeat it, as it may hold a secret
+        ):  # the message does not repeat the address, which may hold a secret
             raise InvalidArgument("an address names a user; want one that anyone may request")
         if not re.fullmatch(r"[a-z0-9._-]+|[0-9a-f:.]+", host):
             raise InvalidArgument(f"{quoted(host)} is not a host; want a name or an IP address")
@@ -101,13 +101,13 @@ class Address:
 
     @property
     def is_own(self) -> bool:
-        """Whether it names a machine directly, by IP address or as ``localhost``, without a name server."""
+        """Whether the address names a machine directly, by IP address or as ``localhost``, without a name server."""
         with suppress(ValueError):
             return bool(ipaddress.ip_address(self.host))
         return self.host == "localhost"
 
     def stands_for(self, one: Address) -> bool:
-        """Tell whether another address is on this server: same scheme, host and port, or https at default ports."""
+        """Tell whether another address is on this server: same scheme, host and port, or https on default ports."""
         is_same = (one.scheme, one.port) == (self.scheme, self.port)
         is_safer = self.scheme == "http" and one.scheme == "https" and self.is_usual and one.is_usual
         return one.host == self.host and (is_same or is_safer)
@@ -115,7 +115,7 @@ class Address:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What is mirrored: everything below some paths of the start's host, and everything on other hosts that are named.
+    """What is mirrored: everything below some paths of the start's host, and everything on the other hosts named.
 
     Examples
     --------
@@ -132,7 +132,7 @@ class Scope:
     also: tuple[Address, ...] = ()
     """The roots of the other hosts."""
     twin: str = ""
-    """The host that the start redirects to: its own name with or without ``www.``."""
+    """The host that the start redirects to: the start's own name with or without ``www.``."""
 
     @classmethod
     def of(cls, start: Address, prefixes: tuple[str, ...] = (), also: tuple[str, ...] = ()) -> Scope:
@@ -167,7 +167,7 @@ class Scope:
         )
 
     def of_link(self, one: Address) -> Address | None:
-        """Return where a link leads if that is covered; a site mirrored by https reads links to http as https."""
+        """Return where a link leads if that is covered; on a site mirrored over https, http links are read as https."""
         if self.start.scheme == "https" and one.scheme == "http" and self.start.is_usual and one.is_usual:
             one = replace(one, scheme="https", port=_PORTS["https"])
         return one if self.covers(one) else None
@@ -182,7 +182,7 @@ class Scope:
 
     @property
     def private(self) -> tuple[Address, ...]:
-        """Servers that may be private: none if the start is on the Internet, where strangers write the links."""
+        """Servers that may be private: none if the start is on the Internet, where strangers write links."""
         return (self.start, *self.also) if self.start.is_own else ()
 
     @property
@@ -205,13 +205,13 @@ def _root(host: str, start: Address) -> Address:
     one = Address.of(f"{start.scheme}://{host}")
     if one.stands_for(start):
         raise InvalidArgument(
-            f"{quoted(host)} is the host of the start; want another host, or a --prefix on this one"
+            f"{quoted(host)} is the host of the start; want a different host, or a --prefix on this one"
         )
     return one
 
 
 def file_name(address: Address, ending: str) -> str:
-    """Return the name of an address's file: always the same, and valid on every system.
+    """Return the name of an address's file, which is always the same and valid on every system.
 
     Examples
     --------

@@ -1,7 +1,7 @@
-"""Send one GET to a public address, bounded in growth as well.
+"""Send one GET to a public address, with a bound on how far its body may unpack.
 
-The host is resolved here and the
-connection goes to the address that was checked, so that no answer of a name server leads to a private network.
+The host is resolved here, and the connection goes to the address that was checked, so that no answer from a name server
+leads to a private network.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ class Sender:
     Parameters
     ----------
     agent : mapping
-        Headers that say who asks.
+        Headers that say who is asking.
     private : collection of Address
         Servers whose host and port may be private or loopback, if they are given as an IP address or as ``localhost``.
     seconds : float
-        For one request in all; looking up the host's name may take longer.
+        For one whole request; looking up the host's name may take longer.
     """
 
     def __init__(

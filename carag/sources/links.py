@@ -18,7 +18,7 @@ MAX_LINKS: Final = 10_000
 
 
 def hrefs(page: bytes) -> tuple[str, list[str]]:
-    """Return a page's base address, which may be empty, and the targets of its ``a`` and ``area``, as written.
+    """Return a page's base address, which may be empty, and the targets of its ``a`` and ``area`` elements, as written.
 
     Examples
     --------
@@ -33,7 +33,7 @@ def hrefs(page: bytes) -> tuple[str, list[str]]:
         parser.feed(page)
         parser.close()
     except etree.LxmlError:
-        pass  # a page without an element has no links; in a damaged one those before the damage are found
+        pass  # a page without an element has no links; in a damaged page, those before the damage are found
     return target.base, target.links
 
 

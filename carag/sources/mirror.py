@@ -51,7 +51,7 @@ _GONE: Final = frozenset({404, 410})
 _HOPS: Final = 5
 """Greatest number of redirects in a row."""
 _IN_A_ROW: Final = 5
-"""After this number of addresses in a row without an answer a host is left alone: it, or the network to it, is down."""
+"""After this number of addresses in a row without an answer, a host is left alone: it or the network to it is down."""
 _BATCH: Final = 100
 """Documents that are moved into the folder together."""
 _CONTACT: Final = re.compile(
@@ -65,14 +65,14 @@ _BOM: Final = b"\xef\xbb\xbf"
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How much one run may request, and a mirror hold; InvalidArgument if a value is out of its range."""
+    """How much one run may request, and how much a mirror may hold; InvalidArgument if a value is out of its range."""
 
     depth: int = 3
     """Greatest number of links from the start."""
     interval: float = 1.0
     """Least number of seconds between two requests; ``robots.txt`` may ask for more."""
     addresses: int = 10_000
-    """Greatest number of addresses in a run; links beyond are counted and not followed."""
+    """Greatest number of addresses in a run; links beyond that are counted but not followed."""
     size: int = 1 << 26
     """Greatest number of bytes of a document."""
     total: int = 1 << 33
@@ -125,11 +125,11 @@ class FetchReport:
     beyond: int = 0
     """Links that were not followed, because the run had reached its number of addresses."""
     paused: str = ""
-    """Why the run ended before everything was requested; empty if it did not."""
+    """Why the run ended before everything was requested; empty if everything was."""
     notes: list[str] = field(default_factory=list)
     """What differs from the last run, or from what the start says, without being a problem."""
     gone: list[Gone] = field(default_factory=list)
-    """All that are gone, whenever this was found."""
+    """All documents that are gone, whenever that was found."""
     disallowed: list[str] = field(default_factory=list)
     """Addresses that ``robots.txt`` excludes; they were not requested."""
     problems: list[str] = field(default_factory=list)
@@ -158,23 +158,22 @@ def fetch(
     url : str
         Where to begin; only hosts named here or in ``also`` are ever requested.
     folder : Path
-        New, empty, or mirrored before. ``FOLDER.fetch`` next to it keeps the state from which a killed run continues.
-        ``metadata.jsonl`` states each file's ``url``, when it was ``fetched`` and, if the server said so,
-        ``last_modified``.
-    contact : str
+        A folder that is new, empty, or was mirrored into before. ``FOLDER.fetch`` next to it keeps the state from which
+        a killed run continues. ``metadata.jsonl`` states each file's ``url``, when the file was ``fetched`` and, if the
+    server said so, when it was ``last_modified``. contact : str
         An e-mail address or a page, sent with every request, so that the site's owner can complain.
     prefixes : tuple of str
         Paths below which a document must be; by default the folder of the start.
     also : tuple of str
-        Exact names of other hosts, such as one that serves an authority's files. All linked documents there are wanted,
-        whatever their paths. Each host has its own ``robots.txt`` and pace.
+        Exact names of other hosts, such as a host that serves an authority's files. All linked documents there are
+        wanted, whatever their paths. Each host has its own ``robots.txt`` and pace.
     clock, sleep : callable
-        Seconds since 1970, and a pause.
+        Functions that return the seconds since 1970, and that pause.
 
     Raises
     ------
     InvalidArgument
-        If an argument cannot be used, or the folder holds what was not fetched from there.
+        If an argument cannot be used, or if the folder holds files that were not fetched from ``url``.
     StoreLocked
         If another process mirrors into it.
     MissingExtra
@@ -216,7 +215,7 @@ class _Run:
 
     def report(self) -> FetchReport:
         state, report = self._state, self._report
-        state.publish()  # what a killed run left
+        state.publish()  # what a killed run left behind
         if before := state.keep_scope(str(self._scope)):
             report.notes.append(
                 f"{state.folder} mirrored {before} so far; from now on it mirrors {self._scope}"
@@ -355,11 +354,11 @@ class _Run:
         try:
             to = Address.of(reply.headers.get("location", ""), str(address))
         except InvalidArgument as error:
-            return self._no_document(one, f"redirects to something else than a web address: {error}")
+            return self._no_document(one, f"redirects to something other than a web address: {error}")
         if one.depth == 0 and not self._scope.covers(to) and (wider := self._scope.with_twin(to)):
             self._scope = wider
             self._report.notes.append(
-                f"{address} redirects to {to}; {to.host} is mirrored as well, as it is the same site"
+                f"{address} redirects to {to}; {to.host} is mirrored as well, because it is the same site"
             )
             with self._state.transaction():
                 self._state.set("twin", to.host)
@@ -383,7 +382,7 @@ class _Run:
     def _says_the_same(self, before: bytes, content: bytes, ending: str) -> bool:
         """Tell whether a document is the same as before: equal, or HTML with the same text and title.
 
-        The state of a form or a token may differ with each answer, and no reader ever sees it.
+        A form's state or a token may differ with each answer, but no reader ever sees either.
         """
         if before == content or ending != ".html":
             return before == content
@@ -402,7 +401,7 @@ class _Run:
 
 
 def _validators(page: Page) -> dict[str, str]:
-    """Return the headers of a conditional request (RFC 9110, 13.1); both, because a server may know only one."""
+    """Return the headers of a conditional request (RFC 9110, 13.1); both are sent, as a server may know only one."""
     found = {"If-None-Match": page.etag, "If-Modified-Since": page.modified}
     return {name: value for name, value in found.items() if value}
 
@@ -420,7 +419,7 @@ def _marked(reply: Reply) -> bytes:
 
     codec = ENCODINGS.get(charset, "utf-8")
     if codec != "utf-8":
-        with suppress(UnicodeDecodeError):  # unchanged: its reader says what is wrong
+        with suppress(UnicodeDecodeError):  # unchanged, because the text's reader says what is wrong
             return _BOM + body.decode(codec).encode()
     return body
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 TRIES: Final = 4
 """Greatest number of requests for one address in a run."""
 _FIRST_WAIT: Final = 2.0
-"""Seconds; the bound of the wait before the n-th retry is this times 2**n. The wait is drawn from 0 to that bound
+"""Seconds; the wait before the n-th retry is at most this times 2**n, and is drawn from 0 to that bound
 ("full jitter": https://aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter/)."""
 MAX_WAIT: Final = 600.0
 """Longest wait, in seconds, that a run sits out; if a server asks for a longer one, the run ends."""
@@ -63,9 +63,9 @@ class Polite:
         kinds: Collection[str] | None,
         most: int,
     ) -> Reply:
-        """Send a GET when its turn comes, and again if the answer says that it may succeed later.
+        """Send a GET when its turn comes, and send it again if the answer says that it may succeed later.
 
-        ``interval`` is the least number of seconds since the host's last request; the others are those of
+        ``interval`` is the least number of seconds since the host's last request; the other arguments are those of
         :meth:`carag.sources.http.Sender.get`. Raises NoAnswer if no usable answer came, Paused if the server asks for a
         longer pause, TimeIsOver if the run's time is over.
         """

@@ -1,7 +1,7 @@
 """Obey ``robots.txt`` as RFC 9309 says: request nothing if it cannot be read, anything if it is absent.
 
 The rules are read by Protego. The standard library's parser takes the first rule that matches, where 2.2.2 wants the
-longest, and knows no wildcards before the versions of Python of 2026 (https://github.com/python/cpython/issues/138907).
+longest, and knows wildcards only from the Python versions of 2026 on (https://github.com/python/cpython/issues/138907).
 """
 
 from __future__ import annotations
@@ -27,9 +27,10 @@ TOKEN: Final = "carag"  # noqa: S105 - the product token of RFC 9309, 2.2.1
 MAX_AGE: Final = 24 * 3600.0
 """Seconds for which rules are kept (RFC 9309, 2.4)."""
 MAX_BYTES: Final = 1 << 20
-"""Greatest size; RFC 9309, 2.5, wants at least 500 KiB. A larger file is not read in part: a rule may follow later."""
+"""Greatest number of bytes; RFC 9309, 2.5, wants at least 500 KiB. A larger file is not read in part: a rule may follow
+later."""
 _REDIRECTS: Final = 5
-"""RFC 9309, 2.3.1.2: follow at least this number, also to other hosts."""
+"""RFC 9309, 2.3.1.2: follow at least this number of redirects, even to other hosts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +56,7 @@ class Rules:
 class Robots:
     """The rules of each origin, requested when they are first needed and then once a day.
 
-    ``interval`` is in seconds between two requests before the rules are known.
+    ``interval`` is the number of seconds between two requests before the rules are known.
     """
 
     def __init__(self, polite: Polite, *, interval: float, clock: Callable[[], float]) -> None:
@@ -63,7 +64,7 @@ class Robots:
         self._known: dict[str, tuple[float, Rules]] = {}
 
     def rules(self, address: Address) -> Rules:
-        """Return the rules for an address; Paused if they cannot be read, as RFC 9309, 2.3.1.4, then allows nothing."""
+        """Return the rules for an address; Paused if they cannot be read: RFC 9309, 2.3.1.4, then allows nothing."""
         known = self._known.get(address.origin)
         if known is None or self._clock() - known[0] >= MAX_AGE:
             known = self._clock(), self._asked(Address.of(address.origin + "/robots.txt"))

@@ -70,17 +70,17 @@ class Page:
     links: tuple[str, ...]
     depth: int
     gone: str = ""
-    """Why it is no longer on the site; empty if it is."""
+    """Why the document is no longer on the site; empty if it still is."""
     since: str = ""
-    """When this was found, in ISO 8601."""
+    """When it was found to be gone, in ISO 8601."""
     is_staged: bool = False
     """Whether its file is not yet in the folder."""
 
 
 class State:
-    """What a folder's mirror knows; held by one process at a time.
+    """What a folder's mirror knows; only one process at a time may hold it.
 
-    Raises InvalidArgument if the folder holds anything that was not mirrored, or mirrors from another ``start``;
+    Raises InvalidArgument if the folder holds anything that was not mirrored, or mirrors a different ``start``;
     StoreLocked if another process mirrors into it.
     """
 
@@ -104,7 +104,7 @@ class State:
         except BaseException as error:
             self._db.close()
             if isinstance(error, sqlite3.OperationalError) and "locked" in str(error):
-                raise StoreLocked(f"another process fetches into {folder}; let it end first") from None
+                raise StoreLocked(f"another process is fetching into {folder}; wait until it ends") from None
             if isinstance(error, sqlite3.DatabaseError):
                 raise CorruptFile(
                     f"{path} is damaged ({error}); remove {self.home} and {folder}, and fetch again"
@@ -123,7 +123,9 @@ class State:
                 raise CorruptFile(f"{self.home} has version {version}; want 1, which this program writes")
             known = self.get("start")
             if known and known != start:
-                raise InvalidArgument(f"{self.folder} mirrors {known}; give that start, or another folder")
+                raise InvalidArgument(
+                    f"{self.folder} mirrors {known}; give that start, or a different folder"
+                )
             self.set("start", start)
 
     def __enter__(self) -> Self:
@@ -134,7 +136,7 @@ class State:
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """Make all writes within it durable together, or none."""
+        """Make all writes within the block durable together, or none of them."""
         self._db.execute("BEGIN IMMEDIATE")
         try:
             yield
@@ -156,9 +158,9 @@ class State:
     # --- what is left to ask ---
 
     def keep_scope(self, scope: str) -> str:
-        """Note what is mirrored from now on; return what was before, if that differs.
+        """Record what is mirrored from now on; return what was mirrored before, if that differs.
 
-        Each HTML page is then requested in full: of an unchanged page only the links of the old scope are known.
+        If it differs, each HTML page is requested in full, because only its links within the old scope are known.
         """
         known = self.get("scope")
         if known == scope:
@@ -181,7 +183,7 @@ class State:
         return True
 
     def add(self, urls: list[str], *, depth: int, hops: int = 0, most: int = sys.maxsize) -> int:
-        """Note addresses to request, unless they are noted already; return how many the run has no room for."""
+        """Record addresses to request, unless they are recorded already; return how many the run has no room for."""
         beyond, room = 0, most - self._count("queue")
         for url in urls:
             if self._db.execute("SELECT 1 FROM queue WHERE url = ?", (url,)).fetchone():
@@ -203,7 +205,7 @@ class State:
         return Waiting(*row) if row else None
 
     def done(self, one: Waiting) -> None:
-        """Note that an address was dealt with in this run."""
+        """Record that an address was dealt with in this run."""
         self._db.execute("UPDATE queue SET is_done = 1 WHERE number = ?", (one.number,))
 
     def left(self) -> int:
@@ -238,7 +240,7 @@ class State:
         _write(self._staged / file, content)
 
     def content(self, page: Page) -> bytes | None:
-        """Return a document's file if it is as it was received, else None: it must then be received again."""
+        """Return a document's file if it is as it was received; otherwise None, and it must be received again."""
         with suppress(OSError):
             content = ((self._staged if page.is_staged else self.folder) / page.file).read_bytes()
             if hashlib.sha256(content).hexdigest() == page.sha256:
@@ -246,7 +248,7 @@ class State:
         return None
 
     def publish(self) -> None:
-        """Move what was received into the folder, its facts first, and list what is gone.
+        """Move what was received into the folder, after stating its facts there, and list what is gone.
 
         Being killed loses nothing: the next call moves whatever is still marked as staged.
         """
@@ -256,7 +258,7 @@ class State:
             self._write_lines(self.folder / _SIDECAR, [_facts(page) for page in pages])
         for page in staged:
             source, target = self._staged / page.file, self.folder / page.file
-            with suppress(FileNotFoundError):  # a run was killed after moving it, before noting that
+            with suppress(FileNotFoundError):  # a run was killed after moving it, before recording that
                 source.replace(target)
         if staged:
             _sync(self.folder)
@@ -270,7 +272,7 @@ class State:
         self._write_lines(self.home / "gone.jsonl", gone)
 
     def _write_lines(self, path: Path, rows: list[dict[str, str]]) -> None:
-        """Replace a JSON Lines file at once, because the folder may be read meanwhile; unless it has these lines."""
+        """Replace a JSON Lines file in one step, as the folder may be read meanwhile, unless it has these lines."""
         content = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows).encode()
         with suppress(FileNotFoundError):
             if path.read_bytes() == content:

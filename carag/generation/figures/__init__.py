@@ -1,4 +1,4 @@
-"""Answer with a figure from tables in the passages, or with one that a formula in the question makes of them."""
+"""Answer with a figure from tables in the passages, or with one that a formula in the question computes from them."""
 
 from __future__ import annotations
 

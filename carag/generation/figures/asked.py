@@ -48,17 +48,17 @@ _MORE_THAN_A_FIGURE: Final = re.compile(
     r"|higher|lower|half|h[12]|ytd|year-to-date|to\sdate|more|less|than|except|excluding|excl|without|adjusted|if)\b",
     re.IGNORECASE,
 )
-"""Words of a question that the figure of one row does not answer, or not for certain."""
+"""Words that make a question one that the figure of one row does not answer, or not for certain."""
 _COMPUTES: Final = re.compile(
     r"\b(?:change[ds]?|increase[ds]?|decrease[ds]?|grow(?:th|n|s)?|grew|declin\w+|difference|ratio|margin|average|mean|median"
     r"|proportion|share\sof|as\sa?\s?(?:%|percent\w*)|percent(?:age)?|portion|sum|combined|cagr|turnover|yield|per)\b",
     re.IGNORECASE,
 )
-"""Words of a question that a row answers only if it contains them itself."""
+"""Words in a question that a row answers only if it contains those words itself."""
 
 
 def clause(sentence: str) -> str:
-    """Return a sentence without what only says where to look, before the words that ask, or how to write the answer.
+    """Return a sentence without the parts that only say where to look, before the words that ask, or how to answer.
 
     Examples
     --------
@@ -101,5 +101,5 @@ def wants_one_figure(sentence: str) -> bool:
 
 
 def computes(text: str) -> frozenset[str]:
-    """Return the words of a text that ask for a computation: a row answers them only if it contains them itself."""
+    """Return the words of a text that ask for a computation: a row answers only if it contains those words itself."""
     return terms(" ".join(_COMPUTES.findall(text)))

@@ -66,9 +66,9 @@ class Time:
     months: int | None = None
     """Number of months that figures cover; None if not stated, as for a balance."""
     quarter: int | None = None
-    """As the head names it."""
+    """The number of the quarter, as the head names it."""
     is_early: bool = False
-    """Whether it names a day in January or February: some companies name that year by the one before."""
+    """Whether it names a day in January or February: some companies name that year after the one before."""
     compares: bool = False
     """Whether it concerns two times, or the change between them."""
     restates: bool = False
@@ -117,7 +117,7 @@ def _months(text: str) -> int | None:
     if len(found) == 1:
         return found.pop()
     if found:
-        return 0  # several differ, so none fits
+        return 0  # several years differ, so none fits
     if _QUARTER_ENDED.search(text):
         return 3
     return 12 if re.search(r"\b(?:years?|annual|fiscal)\b", text, re.IGNORECASE) else None

@@ -1,4 +1,4 @@
-"""Work out a formula from looked-up cells: each must be of the right entry, year and unit, or there is no answer."""
+"""Work out a formula from looked-up cells: each must have the right entry, year and unit, or there is no answer."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _LEAF: Final = re.compile(r"_\d+")
 
 
 def computed(asked: Asked, period: Period, entries: Sequence[Entry]) -> Figure | None:
-    """Work out what a question asks for; None if an operand is missing or they do not go together."""
+    """Work out what a question asks for; None if an operand is missing or the operands do not go together."""
     if period.span is not Span.YEARS:
         return None
     year = period.first.year if period.first.year == period.last.year else None
@@ -109,7 +109,7 @@ def _shown(leaf: Operand | Decimal, entry: Entry | None, *, with_scale: bool) ->
 
 def _figure(asked: Asked, value: Decimal, found: Mapping[str, Entry]) -> Figure:
     formula, places = asked.formula, asked.places
-    if formula.dimension == Dimension(tens=2):  # it multiplies by 100 itself
+    if formula.dimension == Dimension(tens=2):  # the formula multiplies by 100 itself
         value /= 100
     entries = tuple(dict.fromkeys(found.values()))
     scales = {one.unit.scale for one in entries}

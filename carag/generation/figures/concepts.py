@@ -31,13 +31,13 @@ class Concept:
     """An entry of a statement."""
 
     name: str
-    """In answers."""
+    """The name that answers use."""
     asks: re.Pattern[str]
     """What a question calls it."""
     captions: tuple[re.Pattern[str], ...]
-    """Of rows, in lower case and without punctuation; the best first."""
+    """Captions of rows, in lower case and without punctuation; the best first."""
     is_balance: bool = False
-    """Whether it is stated for a day and not over a time."""
+    """Whether it is stated for a day and not for a period."""
 
 
 def _concept(name: str, asks: str, *captions: str, is_balance: bool = False) -> Concept:
@@ -187,7 +187,7 @@ CONCEPTS: Final = {
         ),
     )
 }
-"""By name. If the words of one are contained in those of another, the longer comes first."""
+"""The entries by name. If the words of one entry are contained in those of another, the longer comes first."""
 
 
 def concept_named(text: str) -> tuple[Concept, re.Match[str]] | None:
@@ -228,7 +228,7 @@ def rank_of(concept: Concept, entry: Entry) -> int | None:
 
 
 def _is_flow(entry: Entry) -> bool:
-    """Tell whether a figure covers a time: in a statement of cash flows, "Inventories" are their change."""
+    """Tell whether a figure covers a period: in a statement of cash flows, "Inventories" are their change."""
     above = " ".join([*entry.captions, entry.section.text if entry.section else ""])
     return _FLOWS.search(above) is not None or (entry.time.months is not None and not _BALANCES.search(above))
 

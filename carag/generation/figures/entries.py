@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 _APART: Final = " | "
 """Between heads, so that a day in one and a year in another do not make a date."""
 _SHORT: Final = 100
-"""Characters up to which a caption or section is read for a time; a longer one is prose and names many."""
+"""Characters up to which a caption or section is read for a time; a longer one is prose and names several times."""
 
 
 class Quote(NamedTuple):
     """A substring of a passage, or of the head rows that came with it."""
 
     position: int
-    """Of the passage among those given, from 0."""
+    """The passage's place among those given, from 0."""
     start: int
     end: int
     in_head: bool
@@ -48,19 +48,19 @@ class Entry:
     label: Quote
     section: Quote | None
     heads: tuple[Quote, ...]
-    """Those above it, from the top."""
+    """The heads above it, from the top."""
     captions: tuple[str, ...]
     number: Number
     unit: Unit
     unit_quote: Quote | None
-    """What states the scale."""
+    """The words that state the scale."""
     time: Time
     has_dated_head: bool
     """Whether a head above it names its year."""
     time_in_section: bool
     """Whether the heads leave the year to the section."""
     table: tuple[int, int]
-    """Position of the passage, and number of the table in it."""
+    """Position of the passage, and number of the table in that passage."""
     line: int
     """Number of the row in the table."""
 
@@ -133,7 +133,7 @@ def _in_section(text: str, row: Row, heads: tuple[Span, ...]) -> bool:
 
 
 def _time(text: str, table: Table, row: Row, heads: tuple[Span, ...]) -> Time:
-    """Read the time of a cell from its heads; what they leave out, from label, section and lines above in turn."""
+    """Read the time of a cell from its heads; what they omit comes from label, section and lines above in turn."""
     time = time_of(_APART.join(text[slice(*span)] for span in heads))
     above = [row.label, *([row.section] if row.section else [])]
     above += [one.span for head in table.heads for one in head if one.at < 0]

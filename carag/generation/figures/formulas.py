@@ -1,6 +1,6 @@
 """Find the formula that a question states for what it asks, or the change from one year to the next.
 
-A ratio that is only named is not computed: there are several definitions of most.
+A ratio that is only named is not computed: most ratios have several definitions.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ _WORD: Final = (
     r"|working|yield)\b"
 )
 _NAME_WORD: Final = re.compile(_WORD, re.IGNORECASE)
-"""Words in the names of ratios, none of which is a part of a company."""
+"""Words in the names of ratios, none of which names a part of a company."""
 _NAME: Final = re.compile(rf"{_WORD}(?:[\s/-](?:(?:to|of|on|over|and)\s)?{_WORD})*", re.IGNORECASE)
 _IS_SHARE: Final = re.compile(r"\b(?:margin|percent(?:age)?|rate|share|yield)\b", re.IGNORECASE)
 _RATIO: Final = re.compile(r"\b(?:margin|ratio|turnover|rate|yield)\b(?:\s(?:ratio|rate)\b)?", re.IGNORECASE)
@@ -67,9 +67,9 @@ _MOST_PLACES: Final = 6
 
 
 def formula_asked(question: str, clause: str, period: Period) -> Asked | None:
-    """Return the formula that a question states for what it asks; None if it states none, or for something else.
+    """Return the formula that a question states for what it asks; None if it states none, or one for something else.
 
-    ``question`` is all of it, for definitions and rounding; ``clause`` is the part that asks.
+    ``question`` is the whole question, for definitions and rounding; ``clause`` is the part that asks.
     """
     if stated := definitions_in(question):
         return _as_stated(question, clause, stated)
@@ -105,7 +105,7 @@ def _as_stated(question: str, clause: str, stated: list[Definition]) -> Asked | 
 
 
 def _is_asked(term: str, outside: str, asked: frozenset[str]) -> bool:
-    """Tell whether a term is what is asked for, by its name or by the abbreviation after that: ``... (DPO)``."""
+    """Tell whether a term is what is asked for, by its name or by the abbreviation after its name: ``... (DPO)``."""
     said = terms(_FISCAL_YEAR.sub(" ", term))
     abbreviations = (terms(one) for one in re.findall(r"\(([A-Z&/]+)\)", outside))
     return bool(asked) and (said == asked or said in abbreviations)

@@ -1,8 +1,9 @@
 """Answer a question with a figure from a table, or by a formula that it states, or not at all.
 
 The gate is closed by default. A figure is given only if the question names one company and one period, asks for one
-figure, and all that it says is in the figure's row, heads and section; if the heads name that period and nothing that
-was not asked for; and if no other figure fits as well. The result depends only on the question and the passages.
+figure, and everything that it says is in the figure's row, heads and section; if the heads name that period and nothing
+that was not asked for; and if no other figure fits equally well. The result depends only on the question and the
+passages.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ _FILLER: Final = terms(
     "generate generated generating earn earned incur incurred spend spent pay paid make made hold held achieve used "
     "consolidated year-end yearend over last three two four five trailing basis terms form its ttm round say tell"
 )
-"""Words that ask for nothing themselves."""
+"""Words that by themselves ask for nothing."""
 _WHOLE: Final = terms("total consolidated overall")
 """Words that ask for a company-wide total, which an entry without further qualification is."""
 _ENDS: Final = terms("beginning begin opening")
@@ -105,9 +106,8 @@ def look_up(
     Parameters
     ----------
     reading : Reading
-        Of the asking sentences, with a table of names whose keys are :func:`company_key` of the passages'
-        companies.
-    passages : sequence of Passage
+        The reading of the asking sentences, with a table of names whose keys are :func:`company_key` of the passages'
+    companies. passages : sequence of Passage
         The admissible ones, and no others.
     lexicon : Lexicon, optional
         Terms that captions use for words of the question; they distinguish rows and do not open the gate.
@@ -164,7 +164,9 @@ def look_up(
         and not asked - _WHOLE - terms(named[1][0])
         and not computes(words) - terms(named[1][0])
     ):
-        found = _one_value(rows_of(named[0], whole))  # a row that only sounds like the entry does not count
+        found = _one_value(
+            rows_of(named[0], whole)
+        )  # a row whose label merely sounds like the entry does not count
     else:
         found = _by_words(words, asked, more, names, usable)
     if found is None or numbers - _words_of(found) or _names_others(sentence, mention, _words_of(found)):
@@ -181,8 +183,9 @@ def look_up_alone(
 ) -> Figure | None:
     """Look up a figure, reading the question only by the names of the passages' own companies.
 
-    So what the session may not see has no effect on how the question is read. Other filers, unknown here, may share a
-    first word or initials, so these do not name a company. The arguments are those of :func:`look_up`.
+    What the session may not see therefore has no effect on how the question is read. Other filers, unknown here, may
+    share a first word or initials, so a first word or initials do not name a company. The arguments are those of
+    :func:`look_up`.
     """
     sentence = asking(question)
     if not wants_one_figure(clause(sentence)):
@@ -199,12 +202,12 @@ def look_up_alone(
 
 
 def company_key(company: str) -> str:
-    """Reduce a company's name to what does not depend on capitals, spaces and punctuation."""
+    """Reduce a company's name to a form that does not depend on capitals, spaces and punctuation."""
     return " ".join(re.findall(r"\w+", company.casefold()))
 
 
 def _of_one_version(entries: Iterable[Entry]) -> list[Entry]:
-    """Leave out figures that their own row restates: the question could mean either version of a year."""
+    """Leave out figures that their own row restates, because the question could mean either version of the year."""
     every = list(entries)
     restated = {(one.table, one.line, year) for one in every if one.time.restates for year in one.time.years}
     return [
@@ -265,7 +268,7 @@ def _by_words(
 
 
 def _one_value(entries: Sequence[Entry]) -> Entry | None:
-    """Return the first entry if all have its value, as printed or with their scales."""
+    """Return the first entry if all entries have the same value, as printed or with their scales."""
     if not entries:
         return None
     first = entries[0]

@@ -18,9 +18,9 @@ class Figure:
     """A figure that answers a question."""
 
     text: str
-    """Of the answer, with its citations."""
+    """The answer's text, with its citations."""
     cited: tuple[int, ...]
-    """Positions of the passages that it rests on, from 0, each once."""
+    """Positions of the passages that the answer rests on, from 0, each once."""
     quotes: tuple[Quote, ...]
     """Every label, head, unit and cell in the text, with its position."""
     value: Decimal
@@ -56,7 +56,7 @@ def quotes(entry: Entry) -> tuple[Quote, ...]:
 
 
 def _shown_heads(entry: Entry) -> tuple[Quote, ...]:
-    """Return the heads, and the section if only that states the time."""
+    """Return the heads, and the section if the section alone states the time."""
     heads = tuple(one for one in entry.heads if one != entry.unit_quote)
     return (entry.section, *heads) if entry.section and entry.time_in_section else heads
 

@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 _HEAD: Final = 0.8
 _SECTION: Final = 0.5
 _CAPTION: Final = 0.1
-"""Weights of a word of the question that is there but not in the label, where it is worth 1."""
+"""Weights of a word of the question that is in the section or heads but not in the label, where it is worth 1."""
 _ASIDE: Final = 0.35
-"""Loss per weight of a label's word that is not in the question."""
+"""Loss, per unit of weight, for a word of the label that is not in the question."""
 
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """A figure, and how well it is what the question asks for."""
+    """A figure, and how well it matches what the question asks for."""
 
     entry: Entry
     merit: float
@@ -36,10 +36,10 @@ class Match:
 
 
 def matches(asked: frozenset[str], more: frozenset[str], entries: Sequence[Entry]) -> list[Match]:
-    """Order figures by what they contain of a question, best first; ties keep their order.
+    """Order figures by how much of a question they contain, best first; ties keep their order.
 
     ``asked`` are terms of the question, without companies and times; ``more`` are terms in a label that ask for the
-    same, which distinguish rows and do not count as coverage.
+    same thing, which distinguish rows but do not count as coverage.
     """
     rows = {(*one.table, one.line): _words(one.label.text) for one in entries}
     seen = Counter(term for words in rows.values() for term in words)

@@ -1,7 +1,7 @@
 """Read a formula that a question states itself, such as ``gross margin, defined as (revenue - COGS) / revenue``.
 
-It is read completely or not at all: every word must be an entry of statements, a number or an operator. The formula is
-then an expression of Python, in which names stand for entries and numbers.
+The formula is read completely or not at all: every word must be an entry of statements, a number or an operator. The
+formula is then a Python expression, in which names stand for entries and numbers.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _ASKS: Final = re.compile(r"\b(?:what|how\s(?:much|many))\b[^?]*\??\s*$", re.IGN
 _PERIOD: Final = re.compile(
     r",?\s(?:in|for|of|at\sthe\send\sof)\s(?:FY|fiscal(?:\syear)?|the\syear)?\s?(?:19|20)\d\d$", re.IGNORECASE
 )
-"""The year at its end, which the question asks about."""
+"""The year at the end of the formula, which the question asks about."""
 _TOKEN: Final = re.compile(
     r"\s*(?P<token>[()]|\d+(?:\.\d+)?%?|(?:divided\sby|over|times|multiplied\sby|minus|less|plus)\b|[-–−+*×/÷]"
     r"|(?:(?!\b(?:divided\sby|over|times|multiplied\sby|minus|less|plus)\b|\s[-–−]\s)[^()+*×/÷−])+)",
@@ -55,7 +55,7 @@ _OF_YEARS: Final = re.compile(
 _OF_YEAR: Final = re.compile(r"(?:FY ?)?(?P<year>(?:19|20)\d\d)\s(?P<entry>.+)", re.IGNORECASE)
 _SAYS_NOTHING: Final = re.compile(r"^(?:the|its|total)\s", re.IGNORECASE)
 _PAID: Final = {"cost of sales", "capital expenditure", "depreciation and amortization", "dividends paid"}
-"""Entries that statements print in parentheses or not."""
+"""Entries that some statements print in parentheses and others do not."""
 _OPERATORS: Final = ("(", ")", "+", "-", "*", "/")
 _MOST_TOKENS: Final = 40
 _DAYS_OF_A_YEAR: Final = (360, 365, 366)
@@ -75,7 +75,7 @@ class Operand:
 
     @property
     def is_paid(self) -> bool:
-        """Whether statements print it in parentheses or not, so that its sign is dropped."""
+        """Whether some statements print it in parentheses and others do not, so that its sign is dropped."""
         return self.concept in _PAID
 
 
@@ -87,12 +87,12 @@ class Dimension:
     tens: int = 0
     """Powers of ten, such as 100, which turns a share into a percentage."""
     days: int = 0
-    """Of the days of a year."""
+    """The power of the days of a year."""
 
 
 @dataclass(frozen=True, slots=True)
 class Formula:
-    """An expression of Python whose names stand for entries and numbers."""
+    """A Python expression whose names stand for entries and numbers."""
 
     tree: ast.expr
     leaves: Mapping[str, Operand | Decimal]
@@ -104,7 +104,7 @@ class Formula:
 
     @property
     def dimension(self) -> Dimension | None:
-        """What it results in; None if it adds things that do not go together, such as an amount and a number."""
+        """What the formula results in; None if it adds things of different kinds, such as an amount and a number."""
         return self._dimension(self.tree)
 
     def _dimension(self, part: ast.expr) -> Dimension | None:
@@ -132,7 +132,7 @@ class Definition:
     formula: str
     """As written."""
     term: str | None
-    """What it defines; None if it belongs to what is asked, empty if it cannot be determined."""
+    """The term that it defines; None if it belongs to what is asked, empty if the term cannot be determined."""
     start: int
     """Position of the term."""
     end: int

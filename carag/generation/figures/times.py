@@ -23,9 +23,9 @@ def is_of(time: Time, period: Period, *, months: int | None = None, by_calendar:
     """Tell whether a head names exactly this period.
 
     A year that ends in January or February may be named after either year (retailers count from its beginning), so a
-    head with such a day names no year; a head with the bare year does. A quarter is the one that a head names so or,
-    for a company whose fiscal years are calendar years (``by_calendar``), three months that end with it. ``months`` is
-    the length that the question states for the time up to its day.
+    head with such a day names no year; a head with the bare year does. A head means a quarter if it names that quarter
+    or, for a company whose fiscal years are calendar years (``by_calendar``), if it names three months that end with
+    the quarter. ``months`` is the length that the question states for the time up to its day.
     """
     if time.year is None:
         return False

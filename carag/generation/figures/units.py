@@ -23,18 +23,18 @@ class Kind(StrEnum):
     PERCENT = "percent"
     PER_SHARE = "per share"
     COUNT = "count"
-    """Shares, people, days: nothing that money is divided by here."""
+    """Shares, people, days: nothing that money is divided by in these formulas."""
 
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """Kind and scale of a figure, and where they are stated."""
+    """The kind and scale of a figure, and where these are stated."""
 
     kind: Kind
     scale: Decimal | None
     """What the figure is multiplied by; None if not stated."""
     currency: str
-    """As stated; empty if not stated."""
+    """The currency as stated; empty if not stated."""
     span: Span | None
     """The head or caption that states the scale."""
 
@@ -92,7 +92,7 @@ def unit_of(text: str, figure: str, label: str, heads: Sequence[Span], captions:
     text : str
         The text that the spans refer to.
     heads : sequence of (int, int)
-        Above the cell and above the labels, the nearest first.
+        The heads above the cell and above the labels, the nearest first.
     captions : sequence of (int, int)
         Lines above the table, the nearest first.
     """
@@ -121,7 +121,7 @@ def _scale(text: str) -> Decimal | None:
 
 
 def _phrase(text: str, start: int) -> Span:
-    """Return the span that states a scale: the parentheses around it, or all of a short text."""
+    """Return the span that states a scale: the parentheses around the scale, or all of a short text."""
     for one in _IN_PARENTHESES.finditer(text):
         if _scale(one[0]) is not None:
             return (start + one.start(), start + one.end())

@@ -78,8 +78,8 @@ def is_whole(entry: Entry, names: frozenset[str]) -> bool:
 def foreign_words(entry: Entry) -> frozenset[str]:
     """Return the words above an entry that may say which part or version of the company it concerns.
 
-    These are all words that a statement of the whole company does not contain, unless a title says that it is
-    consolidated.
+    These are all the words that a statement of the whole company does not contain, unless a title says that the
+    statement is consolidated.
     """
     section, titles = entry.section.text if entry.section else "", " ".join(entry.captions)
     said = (
@@ -95,7 +95,7 @@ def foreign_words(entry: Entry) -> frozenset[str]:
 
 
 def rows_of(concept: Concept, entries: Iterable[Entry]) -> list[Entry]:
-    """Return the rows that match an entry of statements: those with the best caption, known scales first.
+    """Return the rows that match an entry of statements: those with the best caption, those of known scale first.
 
     Rows of a consolidated statement come before all others, because a note may print the same caption for a part.
     """

@@ -17,7 +17,8 @@ LEAST_LINES: Final = 3
 PROSE: Final = 2.5
 """Smallest average number of words in a line of prose; a table cell has fewer."""
 GOES_ON: Final = (0.15, 0.35)
-"""Share of lines that begin with a lower-case letter: below the first it is a table, from the second on it is prose."""
+"""Share of lines that begin with a lower-case letter: below the first share a block is a table, from the second on it
+is prose."""
 LONG_ROW: Final = 6
 """Greatest average number of lines in a table row."""
 _LABEL: Final = re.compile(r"\(?(?:\d{1,3}(?:\.\d{1,3})*|[A-Za-z]|[ivxlc]{1,6})[.)]?|[•·–—*▪■●○o-]")

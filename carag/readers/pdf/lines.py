@@ -1,4 +1,4 @@
-"""Take the lines of a PDF page from PDFium: runs of characters with their places and sizes.
+"""Take the lines of a PDF page from PDFium, as runs of characters with their places and sizes.
 
 PDFium keeps the order in which a page draws its text, drops text drawn twice, and finds spaces and lines. But it ends a
 line at a raised mark, and does not end one at a hyphen; both are corrected here.
@@ -26,7 +26,7 @@ UNKNOWN: Final = "\ufffd"
 MAX_UNKNOWN: Final = 0.05
 """Greatest share of such glyphs on a readable page."""
 NEAR: Final = 1.0
-"""Greatest gap, in font sizes, before text of another height on the same line."""
+"""Greatest gap, in font sizes, before text of a different height on the same line."""
 
 
 _TERMINATOR: Final = 2
@@ -36,7 +36,7 @@ _NO_SPACES: Final = frozenset([0x0B, 0x0C, 0x1C, 0x1D, 0x1E, 0x1F, 0x85])
 
 
 class UnknownGlyphs(Unreadable):
-    """A page with words whose characters are unknown."""
+    """Raised for a page with words whose characters are unknown."""
 
 
 class Run(NamedTuple):
@@ -48,7 +48,7 @@ class Run(NamedTuple):
     start: float
     end: float
     height: float
-    """Of the baseline, relative to the direction of the text."""
+    """The height of the baseline, relative to the direction of the text."""
     size: float
 
 
@@ -87,9 +87,9 @@ class _Places:
 def lines_of(page: Any, *, all_fonts: bool = True) -> list[Line]:
     """Return the lines of a PDFium page in the order in which it draws them.
 
-    ``all_fonts`` tells whether all fonts for non-Latin scripts are embedded; with its own fonts PDFium drops text
-    without glyphs. Raises ``Unreadable`` if glyphs in words or figures, or too many, have no known character, or text
-    was dropped.
+    ``all_fonts`` tells whether all fonts for non-Latin scripts are embedded; with its own fonts, PDFium drops text that
+    they have no glyphs for. Raises ``Unreadable`` if glyphs in words or figures, or too many glyphs, have no known
+    character, or if text was dropped.
     """
     text = pdfium.FPDFText_LoadPage(page)
     if not text:
@@ -198,13 +198,13 @@ def _is_character(char: str) -> bool:
 
 
 def _goes_back(run: Run, start: float, height: float, size: float) -> bool:
-    """Tell whether text begins another line, though PDFium ended none; upright text goes down, not back."""
+    """Tell whether text begins a new line, though PDFium did not end one; upright text goes down, not back."""
     down = abs(height - run.height) / size if size else 0
     return down > 1.25 or (down > 0.3 and start < run.end - 2 * size)
 
 
 def _goes_on(run: Run, start: float, height: float, size: float) -> bool:
-    """Tell whether text continues a line that PDFium ended: raised, lowered, or back from there."""
+    """Tell whether text continues a line that PDFium ended: it is raised, lowered, or back on the line."""
     size = max(size, run.size)
     return -0.3 * size <= start - run.end <= NEAR * size and abs(height - run.height) <= 0.8 * size
 

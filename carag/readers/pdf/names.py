@@ -1,4 +1,4 @@
-"""Find the characters of a font's glyphs by their names, where PDFium does not.
+"""Find the characters of a font's glyphs by the glyphs' names, where PDFium does not.
 
 PDFium ignores names in Type 3 fonts, names of several letters such as ``f_i``, and names in some fonts that are not
 embedded (ISO 32000-1, 9.10.2; Adobe Glyph List Specification, 2).
@@ -23,7 +23,7 @@ _HEAD: Final = (
 
 
 def map_of(font: Any) -> DecodedStreamObject | None:
-    """Return a ToUnicode map for a single-byte font, if it has none and its encoding names its glyphs."""
+    """Return a ToUnicode map for a single-byte font that has no such map and whose encoding names its glyphs."""
     found = {} if "/ToUnicode" in font else characters_of(font)
     rows = [f"<{code:02X}> <{text.encode('utf-16-be').hex()}>" for code, text in found.items()]
     if not rows:

@@ -2,8 +2,8 @@
 
 Two libraries read it. pypdf walks the file first (``whole``) and warns where it repairs damage or leaves something out;
 a file with such a warning is refused, unless the warning is known to cost no text: half a document must not pass for a
-whole one. Then PDFium, which repairs silently, gives the characters and their places (``lines``). The limits of size
-are pypdf's, the limit of time is that of the child process (``child``).
+whole one. Then PDFium, which repairs silently, gives the characters and their places (``lines``). The size limits are
+pypdf's, and the time limit is that of the child process (``child``).
 """
 
 from __future__ import annotations
@@ -53,12 +53,12 @@ _HARMLESS: Final = (
     "parsing for Object Streams",
     "startxref on same line as offset",
 )
-"""Beginnings of pypdf's harmless warnings: no text is lost. An object that is really missing gives another warning."""
+"""Beginnings of pypdf's harmless warnings, after which no text is lost. A missing object gives a different warning."""
 _warned: ContextVar[list[str] | None] = ContextVar("warnings of the file being read", default=None)
 
 
 class _Warnings(logging.Handler):
-    """Keeps pypdf's warnings about the file being read; outside of that, logging works as usual."""
+    """Keeps pypdf's warnings about the file being read; otherwise, logging works as usual."""
 
     def emit(self, record: logging.LogRecord) -> None:
         kept = _warned.get()
@@ -77,7 +77,7 @@ def read_pdf(content: bytes) -> Content:
     """Return the text of a PDF file line by line, its page offsets and its title.
 
     The text of a page is followed by its form field values and free-text notes. Attachments, text in pictures, and text
-    on hidden layers are not read. Encrypted files are refused, even those with an empty password.
+    on hidden layers are not read. Encrypted files are refused, even those whose password is empty.
 
     Raises ``Unreadable`` if the file is encrypted, damaged or too large, or does not state the characters of its pages.
     """
@@ -227,7 +227,7 @@ def _laid_out(drawn: list[list[list[Piece]]], notes: list[list[str]], title: str
 
 
 def _notes(page: PageObject, walk: Walk) -> list[str]:
-    """Return the form field values and free-text notes of a page, which are not part of what the page itself draws."""
+    """Return a page's form field values and free-text notes, which the page itself does not draw."""
     found = []
     for one in page.get("/Annots") or ():
         note = one.get_object()

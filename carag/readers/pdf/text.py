@@ -15,17 +15,17 @@ if TYPE_CHECKING:
 SMALLER: Final = 0.88
 """Greatest size of a raised mark, relative to its line."""
 RAISED: Final = (0.08, 0.8)
-"""Least and greatest distance of a mark from the baseline, in font sizes; 0.2 at least for a mark of full size."""
+"""Least and greatest distance of a mark from the baseline, in font sizes; at least 0.2 for a mark of full size."""
 CENTRED: Final = 0.4
-"""Height of the line's middle for text smaller by one size: text centred on a line is an entry, not a mark."""
+"""Height of the line's middle for text smaller by one size: text that is centred on a line is an entry, not a mark."""
 BAND: Final = 128.0
 """Height of a band of the page: marks are compared only with lines in the same band or the next."""
 _WORDS: Final = re.compile(r"[^\W\d_]++(?:-[^\W\d_]++)*+")
 _BROKEN: Final = re.compile(rf"(?<![^\W\d_])(?<![^\W\d_]-)({_WORDS.pattern})[-\u2010\u00ad]$")
 _LONGEST: Final = 200
-"""Greatest number of characters of a hyphenated word."""
+"""Greatest number of characters in a hyphenated word."""
 _LEFT_OPEN: Final = frozenset({"and", "or", "to", "und", "oder", "bzw", "et", "ou"})
-"""Words after a hyphen that stands for the rest of a later word: ``short- and long-term``."""
+"""Words that may follow a hyphen that stands for the rest of a later word: ``short- and long-term``."""
 
 
 class Piece(NamedTuple):

@@ -1,7 +1,7 @@
 """Check that a PDF file is whole before its text is taken: every stream, form and layer that text comes from.
 
-PDFium, which extracts the text, repairs damage silently. pypdf repairs too, but warns; so it reads the same streams
-first, and a file with a warning is refused.
+PDFium, which extracts the text, repairs damage silently. pypdf repairs damage too, but warns of it. It therefore reads
+the same streams first, and a file with a warning is refused.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ MAX_FONT: Final = 1 << 26
 MAX_FORMS: Final = 5000
 """Greatest number of times that a page may draw a form XObject."""
 MAX_STRING: Final = 32_767
-"""Greatest number of bytes of a string on a page; PDFium silently drops the rest of a longer one."""
+"""Greatest number of bytes in a string on a page; PDFium silently drops the rest of a longer string."""
 _KEPT_UNPACKED: Final = 8
 """Greatest number of streams kept unpacked at a time."""
 _OF_PAGE: Final = (
@@ -52,7 +52,7 @@ _SHOWS: Final = frozenset({b"Tj", b"TJ", b"'", b'"'})
 
 
 class Reader(pypdf.PdfReader):
-    """Releases unpacked streams, which pypdf would keep, and checks that each is whole, which pypdf does not."""
+    """Releases unpacked streams, which pypdf would keep, and checks that each is whole, which pypdf does not check."""
 
     def __init__(self, stream: BytesIO) -> None:
         self._used: list[StreamObject] = []
@@ -71,7 +71,7 @@ class Reader(pypdf.PdfReader):
     def release(self) -> None:
         """Check the streams unpacked since the last call, and drop their unpacked data.
 
-        Raises ``Unreadable`` if one is truncated or fails its checksum (RFC 1950).
+        Raises ``Unreadable`` if a stream is truncated or fails its checksum (RFC 1950).
         """
         used, self._used = self._used, []
         for one in used:
@@ -80,7 +80,7 @@ class Reader(pypdf.PdfReader):
                 self.check(one)
 
     def check(self, stream: object) -> None:
-        """Verify the checksum of a Deflate stream, once; other streams have none."""
+        """Verify the checksum of a Deflate stream, once; other streams have no checksum."""
         if not isinstance(stream, EncodedStreamObject) or id(stream) in self._checked:
             return
         self._checked.add(id(stream))  # the reader keeps it alive, so its id is unique
@@ -115,11 +115,11 @@ class Walk:
         self._reader = reader
         self._layers = _Layers(reader)
         self.shows_text: set[int] = set()
-        """Pages that show text directly, not through forms."""
+        """Pages that show text directly and not through forms."""
         self.all_fonts = True
         """Whether all fonts for non-Latin scripts are embedded."""
         self.altered: dict[int, ContentStream] = {}
-        """The contents, without hidden text, of the pages that have some."""
+        """The contents, without hidden text, of the pages that have hidden text."""
         self._forms: dict[int, int] = {}
         """The number of forms that each form draws, including itself; 0 while it is being counted."""
         self._seen: dict[int, Any] = {}
@@ -147,7 +147,7 @@ class Walk:
             self.altered[at] = contents
 
     def name_glyphs(self) -> bool:
-        """Give fonts a ToUnicode map from their glyph names; tell whether any has one."""
+        """Give fonts a ToUnicode map made from their glyph names; tell whether any font got one."""
         maps = [(font, made) for font in self._seen.values() if (made := map_of(font)) is not None]
         for font, made in maps:
             font[NameObject("/ToUnicode")] = made
@@ -279,7 +279,7 @@ def _check_empty(page: PageObject) -> None:
 
 
 def _part(whole: Any, key: str) -> Any:
-    """Return the object of an entry, an empty dictionary if there is no such entry; refuse a dangling reference."""
+    """Return the object of an entry, or an empty dictionary if there is no such entry; refuse a dangling reference."""
     found = whole.raw_get(key) if key in whole else None
     if isinstance(found, IndirectObject) and found.get_object() in (None, NullObject()):
         raise Unreadable(ProblemKind.BROKEN, f"{quoted(key)} is missing; get a complete copy")
@@ -291,7 +291,7 @@ def _numbers(references: Any) -> set[int]:
 
 
 def _got(found: Any) -> Any:
-    """Resolve a reference; an empty dictionary for none or null."""
+    """Resolve a reference; give an empty dictionary for a missing or null one."""
     found = found.get_object() if found is not None else None
     return {} if found is None or isinstance(found, NullObject) else found
 

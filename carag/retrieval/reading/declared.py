@@ -81,19 +81,19 @@ class Declared:
     dated: str | None = None
     """The field with the day on which a document was published."""
     kinds: Lexicon | None = None
-    """From words in a question to kinds; if None, a question may name the documents' own kinds."""
+    """Maps words in a question to kinds; if None, a question may name the documents' own kinds."""
     lexicon: Lexicon = field(default_factory=Lexicon)
-    """From words in a question to terms for the search by words."""
+    """Maps words in a question to terms for the search by words."""
     numbers: tuple[str, ...] = ()
     """The fields of metadata with a document's numbers; questions may name them."""
     as_of: str | None = None
     """The intent of a question that names the day as of which it asks; None if no such day is read."""
     reports: Mapping[str, ReportKind] = field(default_factory=dict)
-    """By kind, in lower case."""
+    """The kind of report by kind of document, in lower case."""
     variants: Mapping[str, str] = field(default_factory=dict)
-    """From other names of kinds, in lower case, to the kind."""
+    """Maps other names of kinds, in lower case, to the kind."""
     nicknames: Mapping[str, int] = field(default_factory=dict)
-    """From names that people use and filings do not state to the CIK of the company."""
+    """Maps names that people use but filings do not state to the CIK of the company."""
     least_words: float = 0.0
     """How well the best passage by words must match, 0 to 1, for the question to be answered."""
     relevance: float = 1.0
