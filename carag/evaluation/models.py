@@ -1,4 +1,4 @@
-"""Wrap the models that all systems share, to record what they were shown and how long they took."""
+"""Wrap the models that all systems share, and record what they were shown and how long they took."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class TimedEmbedder:
 
 @dataclass(frozen=True, slots=True)
 class Models:
-    """The models that all systems of a run share; ``once`` is that of :class:`RecordingGenerator`."""
+    """The models that all systems of a run share; ``once`` is as for :class:`RecordingGenerator`."""
 
     embedder: TimedEmbedder
     generator: Generator
@@ -57,8 +57,8 @@ class Models:
 class RecordingGenerator:
     """Generator that records the passages it was shown, which is all that can reach a model or a prompt.
 
-    - ``once``: whether the same question with the same passages, withheld kinds and topic is asked only once, for a
-      slow and deterministic model. Systems that retrieve the same passages then share one answer.
+    - ``once``: whether the same question with the same passages, withheld kinds and topic is asked only once, which
+      suits a slow and deterministic model. Systems that retrieve the same passages then share one answer.
 
     - ``shown``: ids of the passages, followed by those whose head rows came with them.
     - ``milliseconds``: time the answer took when the model was asked.
@@ -107,7 +107,7 @@ class RecordingGenerator:
 
 
 class ShowingWithheld:
-    """Generator of the paper's variant: its model is also shown inadmissible text, and told not to use it.
+    """Generator of the paper's variant: its model is also shown inadmissible text, and is told not to use that text.
 
     The text takes the place of the kinds of withheld document, under the same instruction. For measurement only: the
     engine never does this.

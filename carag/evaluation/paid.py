@@ -1,4 +1,4 @@
-"""Estimate the cost of metered models before the first call, and cache their answers so that none is paid for twice."""
+"""Estimate the cost of metered models before the first call, and cache answers so that none is paid for twice."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 _CHARACTERS_PER_TOKEN: Final = 4
-"""About right for English text."""
+"""Characters in a token, about right for English text."""
 _PROMPT_CHARACTERS: Final = 10_000
 """Characters in a prompt: eight passages of about a thousand, and the instructions."""
 _ANSWER_TOKENS: Final = 160
@@ -37,7 +37,7 @@ _CASE_CHARACTERS: Final = 20_000
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """US dollars per million tokens, read and written."""
+    """US dollars per million tokens read, and per million tokens written."""
 
     tokens_in: float
     tokens_out: float
@@ -168,7 +168,7 @@ class CachedEmbedder:
         self._kept = _Kept(path)
 
     def embed_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Embed those passages that are new."""
+        """Embed the passages that are new."""
         keys = [_hash(self.fingerprint, "document", text) for text in texts]
         new = [at for at, key in enumerate(keys) if self._kept.get(key) is None]
         if new:

@@ -1,7 +1,8 @@
 """Define one row of the benchmark (a question, a session, a system, what it did), and read and write files of rows.
 
 A row contains ids, hashes and numbers, never the text of a filing or of a question, so that it can be published and
-every figure of the report recomputed from it. There is only one way to write it: as one canonical JSON object per line.
+every figure of the report recomputed from it. There is only one way to write a row: as one canonical JSON object on a
+line.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ SPLITS: Final = ("dev", "reported")
 OUTCOMES: Final = ("answer", "decline", "refuse", "error")
 STAGES: Final = ("embed", "retrieve", "generate", "total")
 UNSTATED: Final = "unstated"
-"""Share of the gold for a question of your own that states no gold, so that what suffices is unknown."""
+"""The share of gold for a question of your own that does not state its gold, so that what suffices is unknown."""
 SHARES: Final = ("loose", "medium", "tight", "void", UNSTATED)
 _OF_SET: Final = {"financebench_": "FinanceBench", "docugami-": "docugami", "mbly-": "Mobileye"}
 """Data sets that are reported separately, by how the ids of their questions begin."""
@@ -94,13 +95,14 @@ class Standing(StrEnum):
     """How much of what a question needs its session may use, and therefore what it should do."""
 
     OPEN = "open"
-    """All that is needed: answer."""
+    """The session may use all that is needed: answer."""
     PARTLY = "partly open"
-    """Some: answer from that, or decline; neither is an error, as a question seldom says what would suffice."""
+    """It may use some: answer from that, or decline. Neither is an error, as a question seldom says what would
+    suffice."""
     HIDDEN = "hidden"
-    """None of what exists: decline."""
+    """It may use none of what exists: decline."""
     UNKNOWN = "unknown"
-    """No gold, or none stated."""
+    """There is no gold, or none is stated."""
 
 
 class PairKey(NamedTuple):

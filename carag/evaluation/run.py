@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 
 NOW: Final = datetime(2026, 11, 1, tzinfo=UTC)
-"""Instant at which every question is asked: fixed, so that a session of today sees the same every day."""
+"""Instant at which every question is asked; it is fixed, so that a session dated today sees the same on every day."""
 _BATCH: Final = 32
 """Random queries sent to a backend at once."""
 _EXTRA_OF_MODEL: Final = {"minilm": "models", "wordllama": "models", "local": "local", "bedrock": "bedrock"}
@@ -116,7 +116,7 @@ def run(
     """Run the benchmark, write its rows and its report to ``out``, and return the path of ``rows.jsonl``.
 
     An interrupted run with the same settings in that directory is resumed. The optional models and ``searched`` replace
-    those that the settings name, for tests and caches.
+    what the settings name, for tests and caches.
 
     Raise InvalidArgument if the directory contains a run with other settings, or the data are missing. Raise
     MissingExtra if hnswlib or a model's package is not installed.
@@ -225,7 +225,7 @@ class _Run:
             runner.ask(self.truth, pairs, systems, systems.names, self.models.generator.name)
 
     def judge(self, pairs: list[Pair], judge: Judge) -> str:
-        """Have answers judged to as many pairs as wanted, chosen as for the second generator."""
+        """Have the answers to as many pairs judged as wanted, chosen as for the second generator."""
         some = pairs_for_model(pairs, count=self.settings.judge_pairs, seed=self.settings.seed)
         with self._systems(JUDGED_SYSTEMS) as systems:
             return judged_json(judge, judge_answers(judge, self.truth, some, systems, say=self.say))

@@ -43,7 +43,7 @@ class Trials:
 
 @dataclass(frozen=True, slots=True)
 class Worlds:
-    """Result of asking pairs through `Engine.ask` of two stores, one rebuilt without what the session may not see."""
+    """Result of asking two stores pairs through `Engine.ask`; one is rebuilt without what the session may not see."""
 
     asked: int
     differing: int  # pairs whose outcome, ids, similarities (to the last bit), text or citations differed

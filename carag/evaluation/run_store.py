@@ -72,9 +72,9 @@ def run_store(
     - ``store``: directory of a store that no engine holds.
     - ``questions``, ``canaries``: as :mod:`carag.evaluation.cases.own_questions` reads them.
     - ``out``: a directory; an interrupted run of the same store, files and models there is resumed.
-    - ``embedder``: the one that the store was made with, if it cannot open it by itself.
-    - ``generator``: one that runs on this machine.
-    - ``own``: asked in addition. Their factories are given every passage of the store.
+    - ``embedder``: the embedder that the store was made with, if the store cannot open it by itself.
+    - ``generator``: a generator that runs on this machine.
+    - ``own``: systems that are asked in addition. Their factories are given every passage of the store.
     - ``backend``: URL of the backend that holds the store's rows, as for :meth:`carag.Engine.open`.
 
     Raises InvalidArgument if a file is not valid, the store is missing or empty or changes meanwhile, a model runs on
@@ -156,7 +156,7 @@ def _notes(
 
 
 def _check_local(what: str, model: Embedder | Generator | TimedEmbedder) -> None:
-    """Refuse a model on another machine: ordinary retrieval shows it what is closed, without a begin record."""
+    """Refuse a model on another machine: ordinary retrieval shows the model what is closed, without a begin record."""
     if model.remote:
         raise InvalidArgument(
             f"the {what} {model.name} runs on another machine, and the compared systems would send it closed passages "

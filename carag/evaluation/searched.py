@@ -36,7 +36,7 @@ class Searched:
 
     @classmethod
     def beside(cls, url: str | None) -> Self:
-        """Search each store in its own collection next to the one that a URL names; without a URL, in its file."""
+        """Search each store in its own collection next to the one that a URL names or, without a URL, in its file."""
         if url in (None, NATIVE):
             return cls()
         return cls(lambda: in_collection(str(url), f"bench{secrets.token_hex(8)}"))

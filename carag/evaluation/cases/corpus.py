@@ -36,7 +36,7 @@ _WINDOW: Final = ("2024-07-01", "2026-03-31")
 
 @dataclass(frozen=True, slots=True)
 class CorpusRule:
-    """How many chunks of a corpus are chosen, and from where."""
+    """How many chunks a corpus has, and from where they are chosen."""
 
     near: int  # chunks of the question sets' filings
     total: int  # with chunks of the window's filings added; 0 for every filing
@@ -195,7 +195,7 @@ def _candidates(
     seed: int,
     say: Callable[[str], None],
 ) -> Path:
-    """Copy the rows that a corpus may need, and all of the same filers, whose later filings change their labels."""
+    """Copy the rows that a corpus may need, and all rows of those filers, whose later filings change their labels."""
     if not rule.total:
         return edgar
     if (home / "done").exists():
@@ -230,7 +230,7 @@ def _candidates(
         for path in sorted(edgar.glob("filings-*.jsonl.gz")):
             with gzip.open(path, "rt", encoding="utf-8") as file:
                 out.writelines(line for line in file if json.loads(line)["id"] in keep)
-    if (edgar / "headers.jsonl.gz").exists():  # headers are read together with the rows
+    if (edgar / "headers.jsonl.gz").exists():  # headers are read along with the rows
         (home / "headers.jsonl.gz").symlink_to((edgar / "headers.jsonl.gz").resolve())
     (home / "done").touch()
     return home
@@ -248,7 +248,7 @@ def _select(source: Path, plan: _Plan, rule: CorpusRule, seed: int) -> dict[str,
     read: Counter[str] = Counter()
     for filing in _filings(source):
         read[filing.accession_number] += 1
-        if read[filing.accession_number] > 1:  # the engine keeps the first of two texts under one number
+        if read[filing.accession_number] > 1:  # of two texts under one number, the engine keeps the first
             continue
         known.append(filing.accession_number)
         filed = filing.filed.isoformat() if filing.filed else ""

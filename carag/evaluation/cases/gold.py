@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 NGRAM_SIZE: Final = 5
 """Words in an n-gram."""
 OVERLAP: Final = 0.5
-"""A chunk holds a piece of evidence if at least this share of the shorter one's 5-grams occurs in the other."""
+"""A chunk holds a piece of evidence if at least this share of the shorter text's 5-grams occurs in the longer."""
 
 _WORD: Final = re.compile(r"\w+")
 _NUMBER: Final = re.compile(r"\d[\d,.]*\d|\d")
@@ -37,9 +37,9 @@ def holders(evidence: str, chunks: Sequence[frozenset[tuple[str, ...]]]) -> list
 
 
 def likely_holders(answer: str, texts: Sequence[str]) -> list[int]:
-    """Return the chunk of a filing most likely to hold an answer, or none, where a question set names only the filing.
+    """Return the chunk of a filing most likely to hold an answer, or none; for question sets that name only the filing.
 
-    It has the most of the answer's numbers, then the most of its words; ties go to the first.
+    That chunk has the most of the answer's numbers, then the most of its words; ties go to the first chunk.
     """
     numbers = {number for number in _NUMBER.findall(answer) if not _STOP_YEAR.fullmatch(number)}
     words = {word for word in _WORD.findall(answer.lower()) if len(word) > 3}

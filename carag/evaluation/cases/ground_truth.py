@@ -42,7 +42,7 @@ _BATCH: Final = 4096
 @dataclass(frozen=True, slots=True)
 class _Chunk:
     chunk_id: str
-    key: int  # of its last label in the store
+    key: int  # from its last label in the store
     text: str
     word: int
     document: str
@@ -167,7 +167,7 @@ class GroundTruth:
     # --- text ---
 
     def passages(self, rows: Iterable[int], similarities: Iterable[float]) -> tuple[Passage, ...]:
-        """Fetch passages from the store as the engine does, so that every system pays the same time for it."""
+        """Fetch passages from the store as the engine does, so that every system spends the same time on it."""
         wanted = list(rows)
         found = self.store.chunks([self._chunks[row].key for row in wanted])
         return tuple(

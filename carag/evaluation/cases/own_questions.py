@@ -1,4 +1,4 @@
-"""Read questions and canaries of your own, and check all of them against a store before anything is asked."""
+"""Read your own questions and canaries, and check all of them against a store before anything is asked."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ _NEAR: Final = 1.1
 """Ratio of the admissible share around a question to that of the corpus above which the correlation is ``near``; below
 its inverse it is ``far``."""
 _DEV_ONE_IN: Final = 5
-"""One question of five, by the first byte of its hash, is in the development split."""
+"""One question in five, by the first byte of its hash, is in the development split."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ class ReferenceLabel(NamedTuple):
 
 
 def reference_session(role: str, purpose: str, **more: Any) -> dict[str, Any]:
-    """Return a session in plain values; what is not given is absent from the session."""
+    """Return a session as plain values; a value that is not given is absent from the session."""
     nothing: dict[str, Any] = {
         "as_of": None,
         "allow": None,
@@ -72,7 +72,7 @@ class ReferencePolicy:
         return frozenset(name for bit, name in self._names if word & bit)
 
     def refused(self, said: dict[str, Any], *, now: int | None = None) -> str | None:
-        """Return why a session is refused, or None. Without ``now`` the session may be of any day."""
+        """Return why a session is refused, or None. Without ``now`` the session may be on any day."""
         cell = self.cells.get((said["role"], said["purpose"]))
         if cell is None:
             return "NO_SUCH_CELL"

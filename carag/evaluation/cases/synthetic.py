@@ -23,7 +23,7 @@ _FACT: Final = re.compile(
     r"\bItem\s+\d\.\d\d\b|\bForm\s+(?:10-K|10-Q|20-F|40-F|6-K|8-K|S-1|S-3)\b", re.IGNORECASE
 )
 _ADMISSIBLE_OF_FOUR: Final = (1, 2, 3, 1, 0)
-"""Filings of four that the session may use, in turn: tight, medium, medium, tight, void."""
+"""How many of four filings the session may use, in turn: tight, medium, medium, tight, void."""
 
 
 def built_pairs(truth: GroundTruth, embedder: TimedEmbedder, *, count: int, seed: int) -> list[Pair]:

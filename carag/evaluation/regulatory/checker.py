@@ -1,8 +1,8 @@
 """Judge one turn by the passages found for it, as the paper does: each supports or contradicts.
 
 (Regulatory Compliance Metric, Contradiction Checking via Reranking, Interaction-Level Verdict and Compliance Score.) A
-score below the threshold contradicts, so a passage about something else does too. That is the paper's rule;
-:mod:`~carag.evaluation.regulatory.stance` differs in it.
+passage with a score below the threshold contradicts, so a passage about something else does too. That is the paper's
+rule; :mod:`~carag.evaluation.regulatory.stance` differs in it.
 """
 
 from __future__ import annotations
@@ -73,8 +73,8 @@ class ContradictionChecker:
 def verdict_of(supporting: int, contradicting: int, threshold: float) -> SessionVerdict:
     """Return the verdict on a turn from the counts for and against it.
 
-    The paper's first branch, where all count against it, comes first: with a threshold of 0 the turn is not compliant
-    either.
+    The paper's first branch, in which all passages count against the turn, comes first: with a threshold of 0 the turn
+    is not compliant either.
     """
     total = supporting + contradicting
     if not total:
@@ -125,7 +125,7 @@ def interaction(
 
 
 def _insight(verdict: SessionVerdict, counts: dict[Verdict, int], claims: Sequence[Claim]) -> str:
-    """Say in one sentence what the verdict rests on."""
+    """State in one sentence what the verdict rests on."""
     if claims:
         said = Counter(one.verdict for one in claims)
         spoken = len(claims) - said[Verdict.NEUTRAL]

@@ -31,9 +31,10 @@ class Chunk:
     shifts: tuple[tuple[int, int], ...] = ((0, 0),)
     """From character ``shifts[i][0]`` of the window on, character c is at ``c + shifts[i][1]`` in its document."""
     opening: str = ""
-    """What a judge of stance reads before the window: what opens its list, and the start of a cut sentence."""
+    """What a judge of stance reads before the window: the sentences that open its list, and the start of a sentence
+    that it cuts."""
     closing: str = ""
-    """What it reads after the window: the rest of a cut sentence."""
+    """What the judge reads after the window: the rest of a sentence that it cuts."""
 
     def place(self, at: int) -> int:
         """Return the position in the document of a character of the window."""

@@ -34,7 +34,8 @@ class RegulatoryDocument:
 
     text: str
     source: str
-    """How it is cited. Parts of one document share it, and their passages are numbered consecutively."""
+    """The name it is cited by. The parts of a document share one name, and their passages are numbered
+    consecutively."""
     start: int = 0
     """Where the text begins in its document, in characters."""
     word: int = VERSION_WORD
@@ -55,7 +56,7 @@ class CorpusConnector(ABC):
 
     @property
     def decision(self) -> Decision:
-        """What may be read of them: by default, what the profile ``generic`` lets anyone read."""
+        """What may be read of these documents: by default, what the profile ``generic`` lets anyone read."""
         anybody = Session(role="public", purpose="read")
         return infer(anybody, Profile.open("generic").table, now=datetime.now(UTC))
 
@@ -65,7 +66,7 @@ class LocalCorpusConnector(CorpusConnector):
 
     A file that states no classification is public, because naming a folder as a corpus of regulation says so; any other
     classification labels it. A file that states ``public_at`` or ``expires_at`` is valid from or until then; a
-    superseded one, until its successor is valid.
+    superseded file is valid until its successor is.
 
     Parameters
     ----------
@@ -156,7 +157,7 @@ def _stretches(passages: Iterable[StoredChunk]) -> Iterator[RegulatoryDocument]:
         label = one.word, one.public_at, one.expires_at, one.subjects
         new = RegulatoryDocument(one.text, source, one.start, *label)
         gap = -1 if last is None else new.start - last.start - len(last.text)
-        # Only consecutive numbers: a passage that may not be read, however short, is not white space.
+        # Only consecutive numbers are joined: a passage that may not be read, however short, is not white space.
         is_next = ordinal == before + 1 and 0 <= gap <= _GAP
         if last is not None and is_next and replace(last, text="", start=0) == replace(new, text="", start=0):
             last = replace(last, text=last.text + "\n" * gap + new.text)

@@ -23,7 +23,7 @@ class Entry(NamedTuple):
     start: int
     end: int
     leads: tuple[str, ...]
-    """Outermost first; empty for a sentence that is not a list entry."""
+    """The leads, outermost first; empty for a sentence that is not a list entry."""
 
 
 def entries(text: str, cut: Iterable[tuple[int, int]]) -> list[Entry]:

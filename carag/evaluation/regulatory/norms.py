@@ -2,8 +2,8 @@
 
 Only the words themselves decide: figures of one kind, by what they allow; a negation of what is demanded; and the force
 of the rule, be it a duty, a prohibition or a permission. The part of the passage that shares most of the claim's words
-decides, and the other parts are ignored. Sharing the words of a rule is not enough for a claim that states a figure the
-rule does not have, or affirms one half of what is demanded and denies the other.
+decides, and the other parts are ignored. Sharing the words of a rule is not enough for a claim that states a figure
+that the rule does not have, or that affirms one half of what is demanded and denies the other half.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _CACHED: Final = 1 << 14
 """Passages and sentences whose reading is cached: a passage is read for every sentence of a response."""
 _MEETS_FROM: Final = 0.6
-"""Share of a claim's words, by weight, that a rule must contain to support it; the rest it may forbid."""
+"""Share of a claim's words, by weight, that a rule must contain to support the claim; the rule may forbid the rest."""
 _BREAKS_FROM: Final = 0.5
 """The same share for contradicting a claim."""
 _AGREE: Final = 0.6
@@ -48,7 +48,7 @@ _EXEMPTS: Final = re.compile(
 """An exemption or a definition, which cannot be met or broken."""
 _DEROGATES: Final = re.compile(r"\W*(?:\d+\.\s)?(?:notwithstanding|by way of derogation)\b", re.IGNORECASE)
 _ASIDE: Final = 0.8
-"""Exceptions, exemptions, definitions and permissions accompany a rule, and must share that much more of a claim."""
+"""Exceptions, exemptions, definitions and permissions accompany a rule, and must share this much more of a claim."""
 _LIMITS: Final = re.compile(
     r"\b(?:only|optional(?:ly)?|voluntar(?:y|ily)|unnecessary|superfluous|waived?|exempt(?:ed)?|hardly|rarely|seldom|barely"
     r"|sometimes|occasionally|partly|mostly|usually|few|stop(?:ped|s)?|ceased?|instead|wrong|false|untrue|pretends?|secret"
@@ -62,7 +62,7 @@ _HARMLESS: Final = frozenset(
         "always every year longer shorter more currently duly properly fully strictly law regulation act"
     )
 )
-"""Words that may be in a claim and not in its rule: who acts with what, and that it is done well."""
+"""Words that may be in a claim but not in its rule: who acts, with what, and that it is done well."""
 _BEFORE: Final = re.compile(r"\b(?:before(?:hand)?|prior to|until|till|ahead of)\b", re.IGNORECASE)
 _AFTER: Final = re.compile(
     r"\b(?:after(?:wards?)?|once|since|then|later(?! than\b)|following)\b", re.IGNORECASE
@@ -72,7 +72,7 @@ _NO: Final = re.compile(r"\b(?:no(?:thing|body|ne)?|neither|never)\b", re.IGNORE
 
 
 class Said(IntEnum):
-    """What a rule says about a claim; of two that share equally many of its words, the lesser one decides."""
+    """What a rule says about a claim; of two that share the same number of its words, the lesser decides."""
 
     BREAKS = 0
     UNSETTLED = 1
@@ -111,7 +111,7 @@ class _Rule(NamedTuple):
     """What is demanded, in the order of the text."""
     forbids: bool
     is_undone: bool
-    """Whether a lead forbids the words, which do not say so themselves."""
+    """Whether a lead forbids the words, which do not themselves say so."""
     is_leave: bool
 
 

@@ -27,21 +27,21 @@ if TYPE_CHECKING:
 
 
 _GREATEST: Final = np.finfo(np.float32).max
-"""Greatest entry of a vector, since the index keeps 32 bits."""
+"""Greatest entry of a vector, because the index keeps 32 bits."""
 
 
 class _Named:
     """What a model states about itself."""
 
     name: str = ""
-    """For records and messages; by default that of the class."""
+    """The name in records and messages; by default the name of the class."""
     fingerprint: str = ""
-    """A hash of everything its results depend on except the texts; by default of the name."""
+    """A hash of everything that its results depend on except the texts; by default, a hash of the name."""
     remote: bool = False
     """Whether texts leave this machine."""
 
     def __init_subclass__(cls) -> None:
-        """Name a class that does not name itself; under an inherited name a record would confuse it with its parent."""
+        """Name a class that does not name itself; an inherited name would confuse it with its parent in records."""
         if isinstance(cls.name, str) and "name" not in vars(cls):
             cls.name = cls.__name__
         if isinstance(cls.fingerprint, str) and "fingerprint" not in vars(cls):
@@ -115,7 +115,7 @@ class _RerankerOfHouse(Reranker):
 
 
 class CosineReranker(Reranker):
-    """The cosine of an embedder's vectors as a reranker: a baseline, since it cannot tell agreement from its opposite.
+    """The cosine of an embedder's vectors as a reranker: a baseline, as it cannot tell agreement from its opposite.
 
     Vectors of documents are kept, so that a corpus is embedded once.
 

@@ -1,8 +1,8 @@
 """Read the figures of a sentence with their units and comparators, and tell whether two sentences can both be true.
 
-"At least 1 month" is not "at least 6 months", though both have a figure and a month; "half a year" is. A figure is read
-as the interval of what it allows, in the base unit of its kind: days, per cent, a currency, or the thing counted. A
-claim agrees with a rule if all that the claim allows lies within what the rule allows.
+"At least 1 month" is not "at least 6 months", though both have a figure and a month; "at least half a year" is the same
+as that. A figure is read as the interval of what it allows, in the base unit of its kind: days, per cent, a currency,
+or the thing counted. A claim agrees with a rule if all that the claim allows lies within what the rule allows.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 class _Kept(NamedTuple):
     assistant_id: str
     turns: dict[str, tuple[float | None, RegulatoryInteraction]]
-    """Weight and verdict, by turn id."""
+    """The weight and the verdict, by turn id."""
 
 
 class Regulatory:
@@ -103,7 +103,7 @@ class Regulatory:
 
     @property
     def remote(self) -> str:
-        """The names of its models on other machines; empty if all run here."""
+        """The names of the metric's models on other machines; empty if all of them run here."""
         return " and ".join(one.name for one in (self.embedder, self._model) if one.remote)
 
     @property
@@ -208,7 +208,7 @@ class Regulatory:
 
 
 def _unless_undecided(covered: list[tuple[RegulatoryInteraction, float]], limit: float) -> SessionVerdict:
-    """Return the verdict on a session that is not compliant: none, if its decided turns alone would comply."""
+    """Return the verdict on a session that is not compliant: no verdict if its decided turns alone would comply."""
     decided = [(one, weight) for one, weight in covered if one.verdict is not SessionVerdict.NO_VERDICT]
     score = math.fsum(one.compliance_score * weight for one, weight in decided)
     is_open = len(decided) < len(covered) and score >= limit * math.fsum(weight for _, weight in decided)

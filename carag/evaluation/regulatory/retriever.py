@@ -1,8 +1,8 @@
 """Find the passages of a corpus for a turn: one lookup for the query, one for the response, merged.
 
 (Regulatory Compliance Metric, Merged Chunk Retrieval.) The corpus is searched with our own index, under the policy of
-the session that measures. Only ``reference`` multiplies matrices itself: its scores are rounded to four decimals, and
-the last bit of a product decides some of them.
+the session that measures. Only ``reference`` multiplies matrices itself, because its scores are rounded to four
+decimals, and the last bit of a product decides some of them.
 """
 
 from __future__ import annotations
@@ -144,7 +144,7 @@ class DocumentRetriever:
         return [one for one, cosine in found if cosine >= self._settings.similarity_threshold]
 
     def retrieve_merged(self, user_query: str, agent_response: str) -> list[RetrievedChunk]:
-        """Return the passages for a turn, most similar first; one that is found twice keeps the greater similarity."""
+        """Return the passages for a turn, most similar first; a passage found twice keeps the greater similarity."""
         best: dict[tuple[str, int], RetrievedChunk] = {}
         for one in self.retrieve(user_query) + self.retrieve(agent_response):
             if one.name not in best or one.similarity > best[one.name].similarity:
@@ -179,7 +179,7 @@ class DocumentRetriever:
     def _products(
         self, rows: NDArray[np.floating[Any]], vector: NDArray[np.floating[Any]]
     ) -> list[tuple[RetrievedChunk, float]]:
-        """Compute what the published package does, with its own expression; ties keep the order of the corpus."""
+        """Compute what the published package computes, with its own expression; ties keep the order of the corpus."""
         products = (vector @ rows.T).flatten()
         best: Sequence[int] = np.argsort(-products, kind="stable")[: self._settings.top_k].tolist()
         return [

@@ -1,7 +1,7 @@
 """Measure sessions against a corpus, and record the result before it is shown.
 
-The result is JSON Lines, one session per line. The record of an evaluation holds its SHA-256, and that of everything it
-depends on, so a file kept elsewhere can be shown to be what was measured then, and with what.
+The result is JSON Lines, one session per line. The record of an evaluation holds the SHA-256 of the result and of
+everything that it depends on, so a file kept elsewhere can be shown to be what was measured then, and with what.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ class MetricRun(NamedTuple):
     """Number of sessions by verdict."""
     turns: int
     passages: int
-    """In the part of the corpus that may be read."""
+    """The number of passages in the part of the corpus that may be read."""
     sha256: str
-    """Of the result."""
+    """The SHA-256 of the result."""
     record: int | None
-    """Number in the log of the store; None if no store was named."""
+    """The record's number in the store's log; None if no store was named."""
 
     @property
     def passed(self) -> bool:
@@ -92,7 +92,7 @@ def run_metric(
     reader : Session, optional
         The session under whose policy a store is read; required for a store, and only for one.
     progress : callable
-        Called with the number of turns judged, and of all turns.
+        Called with the number of turns judged so far and the number of all turns.
 
     Raises
     ------
@@ -168,7 +168,7 @@ def _connector(corpus: Path, engine: Engine | None, reader: Session | None) -> C
 
 
 def _thresholds(settings: Settings) -> dict[str, int]:
-    """Return the settings that decide, as records hold them; a judge of stance has its own thresholds."""
+    """Return the settings that decide, as records hold them; a stance judge has its own thresholds."""
     names = ["similarity_threshold", "compliance_threshold"]
     if settings.variant is not Variant.STANCE:
         names.append("contradiction_threshold")

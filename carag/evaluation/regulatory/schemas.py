@@ -1,7 +1,7 @@
 """Define what the metric reads and returns: turns of conversations, and verdicts with the evidence for each.
 
 Members that the paper names keep its names and bounds (Regulatory Compliance Metric, Data Representation). The added
-ones say where a passage is, and what neither supports nor contradicts.
+members say where a passage is, and what neither supports nor contradicts.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ class Verdict(StrEnum):
     SUPPORTS = "SUPPORTS"
     CONTRADICTS = "CONTRADICTS"
     NEUTRAL = "NEUTRAL"
-    """It says nothing about it. Only the variant ``stance`` has this verdict and the next."""
+    """The passage says nothing about the response. Only the variant ``stance`` has this verdict and the next."""
     UNDECIDED = "UNDECIDED"
-    """It concerns it, but whether it supports or contradicts could not be determined."""
+    """The passage concerns the response, but whether it supports or contradicts could not be determined."""
 
 
 class SessionVerdict(StrEnum):
@@ -28,9 +28,9 @@ class SessionVerdict(StrEnum):
     COMPLIANT = "COMPLIANT"
     NON_COMPLIANT = "NON_COMPLIANT"
     IRRELEVANT = "IRRELEVANT"
-    """The corpus does not cover it."""
+    """The corpus does not cover the turn."""
     NO_VERDICT = "NO_VERDICT"
-    """The corpus covers it, but too little was decided to call it compliant. Only in the variant ``stance``."""
+    """The corpus covers the turn, but too little was decided to call it compliant. Only in the variant ``stance``."""
 
 
 class _Strict(BaseModel):
@@ -44,7 +44,7 @@ class Batch(_Strict):
     query: str
     assistant: str
     weight: float | None = Field(default=None, ge=0)
-    """Its part in the session's score, as :func:`~carag.evaluation.regulatory.statistical.shares` reads it."""
+    """The turn's part in the session's score, as :func:`~carag.evaluation.regulatory.statistical.shares` reads it."""
 
 
 class RegulatoryChunk(_Strict):
@@ -73,7 +73,7 @@ class Claim(_Strict):
     score: float = Field(ge=0, le=1)
     """Probability of the verdict."""
     source: str | None = None
-    """The passage that decided, or that says most where none decides; None if none is about the claim."""
+    """The passage that decided, or the one that says most if none decides; None if no passage is about the claim."""
     chunk_index: int | None = None
     evidence_start: int | None = None
     """Position of the deciding words in their document, up to ``evidence_end``."""
@@ -88,12 +88,12 @@ class RegulatoryInteraction(_Strict):
     assistant: str
     compliance_score: float = Field(ge=0, le=1)
     """For an irrelevant turn, the threshold, which says nothing either way. For ``stance``, the supported share of the
-    sentences that the corpus covers, so undecided ones lower it."""
+    sentences that the corpus covers, so undecided sentences lower it."""
     verdict: SessionVerdict
     supporting_chunks: int = Field(ge=0)
     contradicting_chunks: int = Field(ge=0)
     neutral_chunks: int = Field(default=0, ge=0)
-    """Those that neither support nor contradict, including undecided ones."""
+    """The number of passages that neither support nor contradict, including undecided ones."""
     retrieved_chunks: list[RegulatoryChunk]
     claims: list[Claim] = Field(default_factory=list)
     insight: str

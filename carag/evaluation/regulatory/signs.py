@@ -89,7 +89,7 @@ _BEGIN: Final = frozenset(
 )
 """After a comma they begin a clause; other words continue what is denied: "not sold, lent or shown"."""
 _PARTS: Final = re.compile(r";|, (?=(?:so|as|because|since|and|but)\b)")
-"""A word that denies a whole sentence does not reach beyond these."""
+"""Words beyond which a word that denies a whole sentence does not reach."""
 _IDIOM: Final = re.compile(r"\bwithout (?:undue )?delay\b|\bwithout prejudice\b|\bnot only\b")
 
 

@@ -1,8 +1,8 @@
 """Judge one turn sentence by sentence: passages support a claim, contradict it, leave it open, or say nothing about it.
 
 The paper takes low relevance for contradiction, so a passage about something else counts against a response. Here a
-judge of stance decides; a sentence that no passage is about does not count, and if that holds for every sentence, the
-turn is irrelevant. A turn is compliant only if it would be so whatever the open sentences turn out to be.
+stance judge decides. A sentence that no passage is about does not count, and if that holds for every sentence, the turn
+is irrelevant. A turn is compliant only if it would be compliant whatever the open sentences turn out to be.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _LONG: Final = 16
 """Least letters in a single word that counts as a sentence, in a language written without spaces."""
 
 _GOES_ON: Final = re.compile(r"[^.!?:;][^\S\n]*\n[^\S\n]*(?=[a-z])(?![a-z0-9]{1,4}[.)])")
-"""A line end within a sentence: after no punctuation, and before a lower-case letter that is not a list label."""
+"""A line end within a sentence: not after punctuation, and before a lower-case letter that is not a list label."""
 _NOTHING: Final = f"No sentence of this response has {_LEAST} words, so it claims nothing."
 
 

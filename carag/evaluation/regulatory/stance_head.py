@@ -1,11 +1,11 @@
-"""Judge by words alone whether passages support or contradict a claim: fast, the same everywhere, and of limited reach.
+"""Judge by words alone whether passages support or contradict a claim: fast, the same everywhere, but limited in reach.
 
 *Learnt requirements.* For each claim that it was trained with, the head keeps two weights per term (a word, or two
 adjacent words): does a sentence bear on the claim, and does it speak against it? That is how a fixed list of
 requirements is checked: the claims are known, the documents are new. What ships was learnt from the 17 requirements of
 ContractNLI.
 
-*Any other claim.* A sentence bears on it by the share of the claim's words that it contains, with rare ones counting
+*Any other claim.* A sentence bears on it by the share of the claim's words that it contains, with rare words counting
 more; :mod:`~carag.evaluation.regulatory.norms` decides whether the claim meets what the sentence demands. Often the
 words do not settle that: then support and contradiction get equal shares, and there is no verdict.
 ``bench/metric/RESULTS.md`` measures both.
@@ -42,27 +42,27 @@ if TYPE_CHECKING:
 _RULE: Final = 3
 """Version of how unknown claims are judged; raise it on a change, because records name a judge by its hash."""
 _AS_MUCH: Final = 0.8
-"""Share of the supporting rule's overlap with a claim from which another rule that contradicts it counts."""
+"""Share of the supporting rule's overlap with a claim that a contradicting rule must have in order to count."""
 BITS: Final = 14
-"""Terms are distinguished by this many bits of their CRC-32, so that the weights contain no text."""
+"""Terms are told apart by this many bits of their CRC-32, so that the weights contain no text."""
 POOLED: Final = 10
 """Numbers that the scores of a claim's sentences are reduced to."""
 _CACHED: Final = 1 << 15
 """Sentences whose terms are cached; at about 40 terms each, some 30 MB."""
 _WORD: Final = re.compile(r"[^\W_]+(?:[.,]\d+)*")
 _NUMBERS: Final = {word: str(number) for word, number in NUMBER_WORDS.items() if number <= 12}
-"""Must stay as it was when the weights were learnt."""
+"""This must stay as it was when the weights were learnt."""
 
 
 class Conclusion(NamedTuple):
     """What all passages together say about a claim."""
 
     probabilities: tuple[float, float, float]
-    """Of SUPPORTS, CONTRADICTS and NEUTRAL."""
+    """The probabilities of SUPPORTS, CONTRADICTS and NEUTRAL."""
     passage: int
-    """The one that decides."""
+    """The passage that decides."""
     start: int
-    """Position in it of the deciding sentence, in characters: from ``start`` up to ``end``."""
+    """The position of the deciding sentence in that passage, in characters: from ``start`` up to ``end``."""
     end: int
     rows: NDArray[np.float64]
     """What each passage says by itself, as :meth:`StanceHead.judge` returns it."""
@@ -75,7 +75,7 @@ class _Read(NamedTuple):
     start: int
     end: int
     rank: tuple[bool, float, int] = (False, 0.0, 0)
-    """For unknown claims: the greatest decides."""
+    """The rank, for unknown claims: the greatest decides."""
 
 
 class StanceHead:
@@ -84,8 +84,8 @@ class StanceHead:
     Parameters
     ----------
     weights : bytes, optional
-        As ``bench/metric/train_stance.py`` (tag ``evidence-0.3``) writes them; by default those that ship.
-    knows_requirements : bool
+        As ``bench/metric/train_stance.py`` (tag ``evidence-0.3``) writes them; by default the weights that ship with
+    the package. knows_requirements : bool
         Whether to use what was learnt about single requirements.
 
     Examples

@@ -94,8 +94,8 @@ class BayesianMode(StatisticalMode):
     is_exact_package : bool
         Whether one stream of draws serves all sessions in turn, and the interval is the bare quantiles, as in the
         package gaussia. Otherwise the order of turns and of sessions does not matter: each session draws from the
-        seed, over its scores in ascending order; and the interval always includes the mean, which it could miss if
-        weights are very uneven.
+        seed, over its scores in ascending order. The interval then always includes the mean, which the bare quantiles
+        can miss if weights are very uneven.
 
     Examples
     --------
@@ -153,14 +153,15 @@ class BayesianMode(StatisticalMode):
 def shares(weights: Sequence[float | None], *, is_exact_package: bool = False) -> list[float]:
     """Return each turn's share of its session; the shares sum to 1.
 
-    Without any weights all turns count equally. If every turn has a weight, each is divided by their sum. If some are
-    missing, the stated ones are shares of 1, and the rest is divided equally among the others. All is exact and rounded
-    once, so the order of turns does not matter; in the package's arithmetic it may, in the last bit.
+    Without any weights all turns count equally. If every turn has a weight, each is divided by their sum. If some
+    weights are missing, the stated weights are shares of 1, and the rest is divided equally among the other turns.
+    Everything is exact and rounded once, so the order of turns does not matter; in the package's arithmetic it may
+    matter in the last bit.
 
     Parameters
     ----------
     weights : sequence of float or None
-        At least one; those stated are finite and at least 0.
+        At least one; the stated weights are finite and at least 0.
     is_exact_package : bool
         Whether weights that do not sum to 1, or leave nothing, are replaced by equal ones, as in the package
         gaussia.
@@ -168,7 +169,7 @@ def shares(weights: Sequence[float | None], *, is_exact_package: bool = False) -
     Raises
     ------
     InvalidArgument
-        If every weight is 0, or the stated ones leave nothing for the others.
+        If every weight is 0, or the stated weights leave nothing for the others.
     """
     stated = [weight for weight in weights if weight is not None]
     if bad := [weight for weight in stated if not 0 <= weight < float("inf")]:

@@ -62,7 +62,7 @@ class Settings:
     variant : Variant
         The variant or its name.
     chunk_size, chunk_overlap : int
-        Characters in a window, and those it shares with the next.
+        Characters in a window, and characters that it shares with the next.
     top_k : int
         Passages judged per turn; for ``reference``, found by each of its two lookups.
     similarity_threshold : float

@@ -1,7 +1,7 @@
 """Write the files of a report, or check that a directory holds the files that its rows produce.
 
-``report.json`` has every figure with all its digits and is megabytes long, so it is not committed. Its SHA-256 is, in
-``report.json.sha256`` (the format of sha256sum), and stands in for a missing file.
+``report.json`` has every figure with all its digits and is megabytes long, so it is not committed. Its SHA-256 is
+committed, in ``report.json.sha256`` (the format of sha256sum), and stands in for the missing file.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 _FORMATS: Final = {False: "carag edgar report 1", True: "carag store report 1"}
-"""By whether a store of your own was measured."""
+"""The format's name, by whether a store of your own was measured."""
 _JSON: Final = "report.json"
 
 

@@ -61,8 +61,8 @@ def noise_sweep(
 ) -> list[NoisePoint]:
     """Count true violations at each rate, in the rows of ``vanilla``; InvalidArgument if a chunk has no word.
 
-    A chunk that is inadmissible by a time or a company stays so. One that is inadmissible by its word is assumed to be
-    admissible otherwise, so the counts are upper bounds.
+    A chunk that is inadmissible because of a time or a company stays inadmissible. A chunk that is inadmissible by its
+    word is assumed to be admissible in other respects, so the counts are upper bounds.
     """
     read = sorted((row for row in rows if row.system == "vanilla"), key=lambda row: row.pair)
     used = {chunk for row in read for chunk in row.retrieved}

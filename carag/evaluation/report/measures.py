@@ -1,10 +1,10 @@
 """Define the measures: what one row adds to the numerator and to the denominator of each.
 
 The constraint violation rate (CVR), the output disclosure rate (ODR), token F1 and refusal are the paper's measures.
-Whether gold is cited, a figure is right and the company is the one asked about is what a user notices and F1 does not
-show: on the development questions it was as high with wrong passages as with the gold itself. `over` and `under` say in
-words what is counted. A row that a measure does not apply to (no gold, nothing planted) adds to neither; a measure that
-applies to no row is not measured.
+Whether gold is cited, a figure is right and the company is the one asked about is what a user notices but F1 does not
+show: on the development questions, F1 was as high with wrong passages as with the gold itself. `over` and `under` say
+in words what is counted. A row that a measure does not apply to (no gold, nothing planted) adds to neither; a measure
+that applies to no row is not measured.
 """
 
 from __future__ import annotations

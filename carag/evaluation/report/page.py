@@ -1,4 +1,4 @@
-"""Write a report as Markdown, by the templates beside this module: a summary in plain words, contents, all figures."""
+"""Write a report as Markdown, from the templates beside this module: a plain summary, contents, all figures."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ IN_WORDS: Final = {
 }
 """One line about each system of the benchmark."""
 _LEAKS: Final = ("cvr_query", "cvr_touch", "odr_canary")
-"""Measures of which one row is a leak."""
+"""Measures in which a single row is a leak."""
 _WHOLE: Final = SliceName(EVERYTHING)
 _REAL: Final = SliceName("real")
 _OURS: Final = ("carag-auto", "carag-certified")
@@ -80,7 +80,7 @@ class Verdict(StrEnum):
 
 
 def verdict(part: Slice, system: str) -> Verdict:
-    """Judge one system by all rows; what failed or was not asked may have leaked, so it is not a success."""
+    """Judge one system by all rows; a row that failed or was not asked may have leaked, so it is not a success."""
     if any(_seen(part, system, name) for name in _LEAKS):
         return Verdict.LEAKS
     if part.failed[system] or part.rows[system] < part.pairs:

@@ -29,9 +29,9 @@ DIMENSIONS: Final = ("share", "selectivity", "correlation")
 DATA_SET: Final = "data set"
 """Dimension of the data sets that real questions come from: not a stratum, and measured however small."""
 MIN_QUESTIONS: Final = 100
-"""Questions below which a stratum is not measured."""
+"""The number of questions below which a stratum is not measured."""
 MIN_FILERS: Final = 20
-"""Filers below which a stratum is not measured."""
+"""The number of filers below which a stratum is not measured."""
 
 
 class ModelNames(NamedTuple):
@@ -102,7 +102,7 @@ class Tally(NamedTuple):
 OURS: Final = ("carag-auto", "carag-certified")
 """Systems whose differences from others are measured."""
 AGAINST: Final = (ORACLE, "postfilter-1", "postfilter-4", "postfilter-16")
-"""Systems that those are compared with."""
+"""Systems that the above are compared with."""
 
 
 def by_models(rows: Sequence[Row]) -> dict[ModelNames, list[Row]]:

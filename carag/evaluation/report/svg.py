@@ -33,7 +33,7 @@ _COLOURS: Final = ("#1f5fa8", "#b5432a", "#2e7d4f", "#7a4fa3")
 
 @dataclass(frozen=True, slots=True)
 class Dot:
-    """One line of a dot plot: a value with its interval; None for what was not measured."""
+    """One line of a dot plot: a value with its interval, or None for a value that was not measured."""
 
     label: str
     value: float | None

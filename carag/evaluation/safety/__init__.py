@@ -1,1 +1,1 @@
-"""Test that nothing hidden gets out: planted attacks, stores rebuilt without it, and random policies."""
+"""Test that nothing hidden gets out: planted attacks, stores rebuilt without what is hidden, and random policies."""

@@ -1,4 +1,4 @@
-"""Have answers of a run judged by a model, in addition to the canaries and 8-grams that need no judge."""
+"""Have a run's answers judged by a model, in addition to the canaries and 8-grams, which need no judge."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def case_of(truth: GroundTruth, pair: Pair, said: Output, nearby: Iterable[str])
     """Make the case of an answer.
 
     ``nearby`` are texts, among the best passages for the question, that the session may not see. Together with what the
-    system showed its generator, they are what the answer could disclose.
+    system showed its generator, those texts are what the answer could disclose.
     """
     mask = truth.admissible(pair.session, pair.question.text)
     shown = [truth.row_of[one] for one in said.shown]

@@ -1,4 +1,4 @@
-"""Test noninterference: rebuild a store without what a session may not see, and compare the answers of both.
+"""Test noninterference: rebuild a store without what a session may not see, and compare the answers of both stores.
 
 Noninterference (Goguen and Meseguer, 1982) means that what is hidden from a session changes nothing in its answers.
 Every inadmissible label is deleted from the second store with its passage and vector, as is every filing that has
@@ -44,7 +44,7 @@ class Comparison:
 
 
 def session_view(answer: Answer) -> dict[str, Any]:
-    """Return all that a session gets except the receipt and the hidden neighbours, similarities to the last bit."""
+    """Return what a session gets, with similarities to the last bit, except the receipt and the hidden neighbours."""
     return {
         "outcome": answer.outcome.value,
         "why": answer.why,
@@ -101,7 +101,7 @@ def compare_rebuilt_stores(
     models: Models,
     searched: Searched | None = None,
 ) -> Comparison:
-    """Ask each pair of the store and of one rebuilt without what its session may not use, both searched alike."""
+    """Ask each pair of the store and of a store rebuilt without what the pair's session may not use, searched alike."""
     where = searched or Searched()
     by_session: dict[Any, list[Pair]] = {}
     for pair in pairs:

@@ -29,7 +29,7 @@ SEED: Final = 20_260_331
 """Seed of the draws: the last day of the paper's window. No other seed was tried."""
 
 _BLOCK: Final = 200
-"""Replicates drawn at once, to bound memory. Another size would use the random stream in another order."""
+"""Replicates drawn at once, to bound memory. A different size would use the random stream in a different order."""
 
 
 def bootstrap_weights(

@@ -91,8 +91,8 @@ class Estimate:
     """A mean with its 95 % interval.
 
     ``effective`` is the effective sample size: the variance of one row over the variance of the mean among replicates,
-    at most the denominator. If all rows agree there is no variance, and it is Kish's ``(sum of m)^2 / sum of m^2`` over
-    the numbers m of rows per filer, as if the rows of a filer always agreed.
+    at most the denominator. If all rows agree there is no variance, and the effective sample size is Kish's ``(sum of
+    m)^2 / sum of m^2`` over the numbers m of rows per filer, as if the rows of a filer always agreed.
     """
 
     value: float
@@ -100,7 +100,7 @@ class Estimate:
     denominator: int  # rows, chunks or canaries: what the measure counts
     low: float | None  # None, like ``high``, if fewer than two questions were asked
     high: float | None
-    questions: int  # distinct ones in the denominator, as are ``filers``
+    questions: int  # the distinct questions in the denominator; likewise ``filers``
     filers: int
     effective: int
     method: str
@@ -176,7 +176,7 @@ def _one(
         variance = (whole.squares / whole.count - (whole.values / whole.count) ** 2) / SCALE**2
         effective, method = min(whole.count, max(1, math.floor(variance / spread))), _BOOTSTRAP
     elif value_range is ValueRange.SHARE and questions > 1:
-        # Rows differ within questions but all questions have the same mean, so that replicates do not vary.
+        # Rows differ within questions, but all questions have the same mean, so replicates do not vary.
         low = clopper_pearson(math.floor(value * kish), kish)[0]
         high = clopper_pearson(math.ceil(value * kish), kish)[1]
         method = _EXACT

@@ -15,4 +15,4 @@ class Output:
     text: str  # of an answer, a decline or a refusal; empty if none was returned
     cited: tuple[str, ...]  # ids of the chunks that an answer cites
     latency_ms: dict[str, float | None]  # by stage of `carag.evaluation.row.STAGES`; None if not measured
-    own_model: bool = False  # whether another model than the oracle's decided the outcome and wrote the text
+    own_model: bool = False  # whether a model other than the oracle's decided the outcome and wrote the text

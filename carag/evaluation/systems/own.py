@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 _SPELLING: Final = re.compile(r"([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*):([A-Za-z_]\w*)", re.ASCII)
 _OUTCOMES: Final = ("answer", "decline", "refuse")
-"""What a system may report about itself; an error is what the benchmark reports about it."""
+"""What a system may report about itself; an error is what the benchmark reports about the system."""
 _FIELDS: Final = ("ids", "text", "outcome")
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _ABSENT: Final = object()
@@ -40,8 +40,8 @@ class CorpusPassage:
     """A passage as every system indexes it, with what its filing states; no label, and nothing from the oracle.
 
     ``accession_number``, ``company``, ``form`` and ``filed`` (an ISO date) are those of the filing, empty where
-    unknown; of a document of your own, the first is its id. ``document`` is the type of the document within the filing,
-    such as ``EX-99.1``.
+    unknown; for a document of your own, ``accession_number`` is its id. ``document`` is the type of the document within
+    the filing, such as ``EX-99.1``.
     """
 
     id: str
@@ -170,14 +170,14 @@ def corpus_of(truth: GroundTruth) -> Corpus:
 
 
 def take(returned: object) -> dict[str, object]:
-    """Take the fields out of what a system returned; whatever this raises is the system's failure."""
+    """Take the fields out of what a system returned; whatever this function raises is the system's failure."""
     if isinstance(returned, Mapping):
         taken = {name: returned.get(name, _ABSENT) for name in _FIELDS}
     else:
         taken = {name: getattr(returned, name, _ABSENT) for name in _FIELDS}
     ids = taken["ids"]
     if isinstance(ids, Iterable) and not isinstance(ids, (str, bytes, Mapping, Set)):
-        taken["ids"] = tuple(islice(ids, K + 1))  # one more tells that there are too many
+        taken["ids"] = tuple(islice(ids, K + 1))  # one more shows that there are too many
     return taken
 
 

@@ -1,7 +1,7 @@
 """Score texts by words over any part of them, stated plainly: the reference for the core's search by words.
 
-It shares the tokens with :class:`carag.TextIndex` and nothing else: no policy, no labels, no pruning. What a system may
-search is a mask over rows from the ground truth, so statistics cover only those rows.
+It shares its tokens with :class:`carag.TextIndex`, but nothing else: it has no policy, no labels and no pruning. What a
+system may search is a mask over rows from the ground truth, so statistics cover only those rows.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Postings:
         )
 
     def scores(self, terms: Iterable[str], mask: NDArray[np.bool_]) -> NDArray[np.float64]:
-        """Score every row that a mask ``(n,) bool`` admits by BM25, as if there were no others; the rest have 0."""
+        """Score every row that a mask ``(n,) bool`` admits by BM25, as if there were no others; other rows have 0."""
         scores = np.zeros(len(mask))
         count = int(np.count_nonzero(mask))
         if count == 0:

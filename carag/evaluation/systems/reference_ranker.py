@@ -31,10 +31,10 @@ class Best(NamedTuple):
     about: int | None
     """How many of the first rows are about what the question names; None for all."""
     respelt: str = ""
-    """The question that was asked, if misspelt words of the one given were mended."""
+    """The question that was asked in place of the given one, if misspelt words were mended."""
 
     def among(self, mask: NDArray[np.bool_], k: int) -> Best:
-        """Return the first ``k`` of those that a mask admits."""
+        """Return the first ``k`` of the rows that a mask admits."""
         kept = np.flatnonzero(mask[self.rows])[:k]
         about = None if self.about is None else int(np.count_nonzero(kept < self.about))
         return self._replace(
@@ -48,7 +48,7 @@ class Read(NamedTuple):
     topic: Topic
     words: Words
     tiers: NDArray[np.float64]
-    """(n,) by row; 0 for rows that are not among them."""
+    """(n,) by row; 0 for rows that are not among those rows."""
     is_about: NDArray[np.bool_]
     """(n,) whether a row's document is about what the question names."""
     shares: NDArray[np.float64]

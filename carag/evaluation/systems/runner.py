@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 
 
 class PartialRows:
-    """Append-only file of the rows of a run; rows that an interrupted run left are not asked for again.
+    """Append-only file of the rows of a run; rows that an interrupted run left behind are not asked for again.
 
     - ``identity``: all that the rows depend on, as JSON values; a directory with a different run is refused.
-    - ``own``: the source hash of each system that the user brings, by name. Systems may be added to a run; one whose
-      source has changed is asked again, and its earlier rows are kept in ``rows.before-HASH.jsonl``.
+    - ``own``: the source hash of each system that the user brings, by name. Systems may be added to a run; a system
+      whose source has changed is asked again, and its earlier rows are kept in ``rows.before-HASH.jsonl``.
     """
 
     def __init__(self, out: Path, identity: Mapping[str, Any], own: Mapping[str, str]) -> None:
@@ -70,7 +70,7 @@ class PartialRows:
         return tuple(system for system in systems if (key, system) not in self._rows)
 
     def add(self, row: Row) -> None:
-        """Append a row, unless there is one of the same pair and system."""
+        """Append a row, unless there is one for the same pair and system."""
         if self._keep(row):
             self._file.write(row.to_json() + "\n")
             self._file.flush()

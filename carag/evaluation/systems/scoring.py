@@ -98,7 +98,7 @@ def row_of(
 
 
 def _elsewhere(truth: GroundTruth, pair: Pair, cited: tuple[str, ...]) -> tuple[str, ...] | None:
-    """Return the citations of companies that none of the gold belongs to; None if it names no gold company."""
+    """Return the citations of companies to which no gold belongs; None if the question names no gold company."""
     rows = pair.gold_rows or tuple(row for name in pair.documents for row in truth.rows_of[name])
     about = [truth.filing(row) for row in rows]
     names = {_company(filing.company) for filing in about} - {""}
@@ -142,7 +142,7 @@ def _gold(
 def _overlap(truth: GroundTruth, said: Output, open_here: NDArray[np.bool_], parametric: str) -> float:
     if said.outcome != "answer":
         return 0.0
-    # A citation ends a quotation, and the next one may come from another passage.
+    # A citation ends a quotation, and the next quotation may come from another passage.
     return round(truth.ngrams.hidden_share(_CITATION.split(said.text), open_here, known=parametric), 4)
 
 

@@ -12,9 +12,9 @@ if TYPE_CHECKING:
 
 
 TOLERANCE: Final = 0.005
-"""Greatest relative error of a right figure: half a per cent, which rounding to three digits stays within."""
+"""Greatest relative error of a right figure: half a per cent, within which rounding to three digits stays."""
 _MOST_WORDS: Final = 25
-"""Words of a gold answer above which it says more than a figure."""
+"""The number of words above which a gold answer says more than a figure."""
 _LARGE: Final = 100_000
 """Least amount of money that a table would print in thousands or more."""
 _SCALES: Final = {

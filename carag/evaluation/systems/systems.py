@@ -1,7 +1,7 @@
 """Run the compared systems, which share embedder, ranker, prompt, gate and generator, and differ in what they search.
 
 The oracle is the reference: the same models over an index that contains only admissible chunks, searched exactly. The
-baselines are told by the ground truth which chunks are admissible, without error or cost.
+ground truth tells the baselines which chunks are admissible, without error or cost.
 """
 
 from __future__ import annotations
@@ -159,7 +159,7 @@ class Systems:
         self._truth, self._reference = truth, ReferenceRanker(truth)
 
     def _as_loaded(self, store: Path, searched: Searched) -> Searchable:
-        """Load what was saved last; rows in a backend move on with the engine, so what belongs to them must too."""
+        """Load what was saved last; rows in a backend move on with the engine, and what belongs to them must too."""
         if searched.is_in_backend(store):
             return self.engine._collection  # noqa: SLF001 - one engine may hold a store
         index = self._resources.enter_context(Index.load(store / "index.carag"))

@@ -1,8 +1,8 @@
-"""Find what a sentence of a circular does to other circulars, by a table of verbs and their forms.
+"""Find what a sentence in a circular does to other circulars, by a table of verbs and their forms.
 
 The object comes before the verb in "X stands repealed", and after it in "this circular supersedes X" and "in partial
-modification of X". An act on a part, such as a paragraph, amends the whole. Negations, acts of another time or of a
-law, and mere "as amended from time to time" do not count.
+modification of X". An act on a part, such as a paragraph, amends the whole. Negations, acts at another time or of a
+law, and a mere "as amended from time to time" do not count.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from carag.profiles.circulars.references import NUMBER
 
 
 class Said(NamedTuple):
-    """What a sentence does, by its words from ``start`` to ``end``."""
+    """What a sentence does, in its words from ``start`` to ``end``."""
 
     kind: ActKind
     start: int
     end: int
     is_done_to: bool = False
-    """Whether the object comes before: "X stands repealed"."""
+    """Whether the object comes before the act: "X stands repealed"."""
     is_of_opening: bool = False
-    """Whether it names no object, but decides on the circular named at the opening."""
+    """Whether the sentence names no object, but decides on the circular named at the opening."""
     compiles: bool = False
 
 
@@ -75,7 +75,7 @@ def _forms(kind: ActKind) -> list[tuple[re.Pattern[str], bool]]:
             rf"\b(?:hereby,?|{_DECIDED}|{will}{_WHOLE})\s+(?:(?:shall|will|also|hereby,?)\s+)*(?:{'|'.join(base)}|{third})\b"
         ],
     )
-    if kind in _NOUNS:  # "withdrawal of" is the heading of a withdrawal, or names a service
+    if kind in _NOUNS:  # "withdrawal of" heads a withdrawal, or names a service
         acting.append(rf"\b(?:{_NOUNS[kind]})\s+of\b(?!\s+terms)")
     if kind is ActKind.AMENDS:
         done_to.append(r"\b(?:shall|may|will)\s+(?:now\s+)?be\s+read\s+as\b")
@@ -99,7 +99,7 @@ REISSUES: Final = re.compile(
     r"|\bMaster\s+(?:Circular|Direction)s?\s+ha(?:s|ve)\s+been\s+(?:\w+\s+)?updated\s+(?:by|to)\s+incorporat",
     re.I,
 )
-"""The circular is a new issue of the one named at its opening, or else a compilation."""
+"""The circular is a new issue of the circular named at its opening, or else a compilation."""
 _CHANGES: Final = re.compile(
     r"(?<!subject\sto\sthe\s)\bfollowing\s+(?:\S+\s+){0,2}?(?:amendments|modifications|changes)\b"
     r"|\b(?P<lists>amendments?|modifications?|changes)\s+(?:to\s+[^.]{0,60}?\s+)?(?:is|are|being|been|have)\s+(?:\w+\s+){0,2}?(?:carried\s+out|made|effected)\b"
@@ -135,9 +135,9 @@ _FINITE: Final = (
     r"\b(?:is|are|was|were|has|have|had|shall|will|would|(?-i:may)|must|should|which|who|whereby|wherein)\b"
 )
 _NEXT_CLAUSE: Final = re.compile(rf",(?=[^,;]*{_FINITE})", re.I)
-"""The beginning of a clause with its own verb: its nouns are not acted on."""
+"""The beginning of a clause with its own verb, whose nouns are not acted on."""
 _HEAD: Final = re.compile(r"\b(?:issued|granted|given|in\s+terms|as\s+per)\b", re.I)
-"""The superseded text comes before such words; what follows them describes it."""
+"""The superseded text comes before such words; what follows them describes that text."""
 _INSTRUMENT: Final = re.compile(r"\b(?:Master|Directions?,?\s+\d{4}|circular)")
 _AN_OTHER: Final = re.compile(rf"\b{_WHOLE}\b", re.I)
 _OTHER_OR_PIECE: Final = re.compile(rf"\b{_WHOLE}\b|{PIECE.pattern}|\bprovisions\b", re.I)
@@ -158,7 +158,7 @@ _ADVICE: Final = (
 _LEAVES: Final = re.compile(rf"[,;](?!\d{{4}}\b)[^;]*?(?:{_FINITE}|{_ADVICE})", re.I)
 """A comma before a clause with its own verb, or before a mere citation."""
 _PREDICATE: Final = re.compile(rf"[^,;:]{{0,40}}?(?:{_FINITE}|\bappl(?:y|ies)\b|\bcontinues?\b)", re.I)
-"""Words that make the words before them the subject of a clause."""
+"""Words that turn the words before them into the subject of a clause."""
 _JOINS: Final = re.compile(r"[,;/&]|\b(?:and|or|as\s+well\s+as|along\s+with)\b", re.I)
 _ASIDE: Final = re.compile(r"\([^()]*\)")
 """A parenthesis between two circulars, such as a title."""

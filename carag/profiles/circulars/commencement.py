@@ -1,7 +1,7 @@
 """Find the day from which a circular says it is in force as a whole, in the words of circulars and statutes.
 
-A circular that begins on a day the text does not tell, such as that of its publication in the Official Gazette, is
-closed until a field states the day.
+A circular that begins on a day that the text does not tell, such as the day of its publication in the Official Gazette,
+is closed until a field states the day.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Commencement(NamedTuple):
-    """The words by which a circular begins."""
+    """The words that say when a circular comes into force."""
 
     day: date | None
     """None if the words do not tell the day."""
@@ -41,7 +41,7 @@ _WHOLE: Final = re.compile(
     r"(?=(?P<verb>\b(?:shall|will|would|is|are|to|be|comes?|takes?|becomes?|stands?)\b))",
     re.I,
 )
-"""The subject of a commencement sentence, up to its verb; one that names a paragraph is about a part only."""
+"""The subject of a commencement sentence, up to its verb; a subject that names a paragraph is only about a part."""
 _ISSUED_AND: Final = re.compile(
     rf"\b(?:this|these)\s+(?:\w+\s+){{0,2}}?{_NOUN}\s+(?:is|are)\s+(?:being\s+)?issued\b"
     r"[^;]{0,300}?\band\s+(?=(?P<verb>shall|will)\b)",
@@ -57,7 +57,7 @@ _STRONG: Final = re.compile(
 _WEAK: Final = re.compile(
     r"\b(?:applicable|appl(?:y|ies)|implemented|effective|enforced|enforceable|complied\s+with)\b", re.I
 )
-"""Words that state a commencement if a time follows."""
+"""Words that state a commencement only if a time follows."""
 _FROM: Final = (
     r"(?:with\s+effect\s+from|w\.?\s?e\.?\s?f\.?|effective\s+from|from(?!\s+time\s+to\s+time)|on\s+and\s+from|as\s+from"
     r"|with\s+immediate|immediately|forthwith|at\s+once)"
@@ -89,7 +89,7 @@ _AT_ONCE: Final = re.compile(
     r"|\bclose\s+of\s+business\s+today|\bplaced\s+on\s+the\s+(?:official\s+)?web\s?-?site",
     re.I,
 )
-"""Words for the day of issue; placing a circular on the authority's own web site issues it."""
+"""Words for the day of issue; a circular is issued by being placed on the authority's own web site."""
 _NUMBERS: Final = {word: number for word, number in NUMBER_WORDS.items() if number}
 _UNITS: Final = "|".join(word for word, number in _NUMBERS.items() if number < 10)
 _COUNT: Final = (
@@ -122,10 +122,10 @@ _FAR: Final = 200
 
 
 def commencement(text: str, sentences: Iterable[tuple[int, int]], issued: date | None) -> Commencement | None:
-    """Return the words by which a circular begins as a whole; None if it does not say.
+    """Return the words that say when a circular comes into force as a whole; None if it has no such words.
 
-    The first sentence about the whole decides; without one, the first about a part whose day can be read: until then it
-    is unknown what of the circular holds. Periods are counted from ``issued``.
+    The first sentence about the whole decides. Without such a sentence, the first about a part whose day can be read
+    decides: until that day it is unknown which parts of the circular hold. Periods are counted from ``issued``.
 
     Examples
     --------
@@ -145,7 +145,7 @@ def commencement(text: str, sentences: Iterable[tuple[int, int]], issued: date |
 
 
 def _told(sentence: str) -> str | None:
-    """Return the words of a sentence that tell the day of commencement; None if it is about something else."""
+    """Return the words in a sentence that tell the day of commencement; None if it is about something else."""
     for subject in [*_ISSUED_AND.finditer(sentence), *_WHOLE.finditer(sentence)]:
         clause = sentence[subject.start("verb") :]
         reach = clause[:_FAR]
@@ -163,7 +163,7 @@ def _told(sentence: str) -> str | None:
 
 
 def _day(told: str, issued: date | None) -> date | None:
-    """Return the first day that words name; None if before it they mention one that is not told."""
+    """Return the first day that words name; None if they mention a day before it without saying which it is."""
     found = [(one.start(), _counted(one, issued)) for one in _PERIOD.finditer(told)]
     found += [(one.start(), issued) for one in _AT_ONCE.finditer(told)]
     found += [(one.start(), _year_begins(one)) for one in _FINANCIAL_YEAR.finditer(told)]
@@ -178,7 +178,7 @@ def _day(told: str, issued: date | None) -> date | None:
 
 
 def effective_day(sentence: str, issued: date | None) -> date | None:
-    """Return the day from which a sentence's act holds; of several the first, since exceptions follow the rule."""
+    """Return the day from which a sentence's act holds; of several days the first, as exceptions follow the rule."""
     if period := _PERIOD.search(sentence):
         return _counted(period, issued)
     at_once = _AT_ONCE.search(sentence)

@@ -1,7 +1,7 @@
 """Read the facts of one circular from its row or front matter, or else from its text, each with its source.
 
-An unknown fact closes: a circular without a day of issue is quarantined, one without addressees is open only to cells
-that see all classes. If field and text contradict each other, it is quarantined too.
+An unknown fact closes: a circular without a day of issue is quarantined, and a circular without addressees is open only
+to cells that see all classes. A circular whose field and text contradict each other is quarantined too.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _HEAD: Final = 3000
 """Characters at the beginning of a text that are searched for its own number, date, addressees and title."""
 _ADDRESS: Final = 900
-"""Greatest number of characters of the lines that name the addressees."""
+"""Greatest number of characters in the lines that name the addressees."""
 _TITLE_LINES: Final = 4
 """Greatest number of lines in a title."""
 
@@ -58,7 +58,7 @@ CLASSES: Final = {
     "other_entity": r"reconstruction compan|\bARCs?\b|credit information compan|\bCICs?\b|central counterpart"
     r"|market participants|participants in government securities|primary dealers?|trade repositor|credit institutions",
 }
-"""The classes of regulated entities, and how addressees name them, whatever the case."""
+"""The classes of regulated entities, and how addressees name them, in upper or lower case."""
 _EXCLUDED: Final = re.compile(r"\b(?:exclud\w+|other than|except)\b[^();.\n]*?(?=[();.\n]|\bAll\b|$)", re.I)
 _ALL_ENTITIES: Final = re.compile(r"\bregulated entit|\bentit(?:y|ies)\s+regulated\s+by", re.I)
 _ALL_BANKS: Final = re.compile(
@@ -77,7 +77,7 @@ _DEPARTMENTS: Final = {
     "currency": r"DCM|department of currency",
     "consumer": r"CEPD|consumer education",
 }
-"""Beginnings of a department's numbers, or its name."""
+"""How a department's numbers begin, or the department's name."""
 
 _SALUTATION: Final = re.compile(r"(?:^|\n)\s*(?:Dear\b|Madam\b|Sir\b|Respected\b|मह)[^\n]{0,40}(?=\n|$)")
 _BODY_ENDS: Final = re.compile(
@@ -109,7 +109,7 @@ _KINDS: Final = (
 
 @dataclass(slots=True)
 class Circular:
-    """The facts of one circular; unknown ones are None or empty."""
+    """The facts of one circular; unknown facts are None or empty."""
 
     number: str = ""
     """The authority's number."""
@@ -119,9 +119,9 @@ class Circular:
     issued: date | None = None
     effective: date | None = None
     department: str = ""
-    """As stated, in words."""
+    """The issuing department as stated, in words."""
     issued_by: str = "other_department"
-    """One of the departments with a bit of their own, or ``other_department``."""
+    """One of the departments that have bits of their own, or ``other_department``."""
     entity_classes: tuple[str, ...] = ("unknown",)
     kind: str = ""
     status: str = "issued"

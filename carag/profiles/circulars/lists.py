@@ -1,7 +1,7 @@
 """Find the lists of circulars that a circular repeals, replaces or compiles, and read their rows.
 
-A list has a heading of its own, is in a part that a sentence refers to, or is the table of a compilation. Tables in a
-PDF come as lines: a number and its day on one line, or a column of numbers above a column of days.
+A list has a heading of its own, is in a part that a sentence refers to, or is the table of a compilation. A PDF's
+tables come as lines: a number and its day on one line, or a column of numbers above a column of days.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Listing(NamedTuple):
     end: int
     kind: ActKind
     compiles: bool = False
-    """Whether it only compiles circulars, which stay in force."""
+    """Whether the list only compiles circulars, which stay in force."""
 
 
 _ENDED: Final = "withdrawn|repealed|rescinded|revoked|cancelled"
@@ -59,7 +59,7 @@ _HEAD: Final = 60
 
 
 def listings(text: str, sentences: Iterable[tuple[int, int]]) -> list[Listing]:
-    """Find all lists of a text; of two that overlap, the one with a heading of its own."""
+    """Find all lists in a text; of two that overlap, keep the one with a heading of its own."""
     found: list[Listing] = []
     for one in [*_headed(text), *_parts(text, sentences)]:
         if not any(one.start < other.end and one.end > other.start for other in found):
@@ -139,7 +139,7 @@ def rows(text: str, several: Iterable[Reference], where: Listing) -> list[tuple[
 
 
 def _with_days(text: str, items: list[Reference], where: Listing) -> list[Reference]:
-    """Date each number by the day after it, or by its position in a column of as many days."""
+    """Date each number by the day that follows it, or by its position in a column with the same number of days."""
     days = [
         day
         for day in DATE.finditer(text, where.start, where.end)
@@ -164,6 +164,8 @@ def _with_days(text: str, items: list[Reference], where: Listing) -> list[Refere
         if len(column) == len(several):
             several = [one._replace(date=date_of(day)) for one, day in zip(several, column, strict=True)]
         elif column and "\n" in text[several[-1].start : column[0].start()]:
-            several[-1] = several[-1]._replace(date=None)  # the first day of a column, perhaps of another row
+            several[-1] = several[-1]._replace(
+                date=None
+            )  # the first day of a column, which may belong to another row
         found += several
     return found

@@ -23,7 +23,7 @@ _ACTS: Final = {
     "withdraws": ActKind.WITHDRAWS,
     "amends": ActKind.AMENDS,
 }
-"""Fields that list the numbers or ids of other circulars, and the acts they state."""
+"""Fields that list the numbers or ids of other circulars, with the acts that the fields state."""
 _MOST: Final = 1000
 """Greatest number of acts of a document, and of texts in one fact."""
 _LONGEST: Final = 2_000_000
@@ -37,8 +37,8 @@ _OWN: Final = {"title", "entities", "language", "public_at", "expires_at", *_ACT
 def document_of(read: ReadDocument) -> Document:
     """Make a document of a file or row.
 
-    A draft does nothing to others. Circulars that are only compiled stay in force, so that is recorded as a fact, not
-    an act.
+    A draft does nothing to other circulars. Circulars that are only compiled stay in force, so their compilation is
+    recorded as a fact and not as an act.
 
     Raises
     ------
@@ -72,7 +72,7 @@ def document_of(read: ReadDocument) -> Document:
         if name in stated
     }
     later = one.effective if one.issued and one.effective and one.effective > one.issued else None
-    # Facts that no rule reads are kept: a misspelt name of one that is read must quarantine.
+    # Facts that no rule reads are kept: a misspelt name of a fact that is read must quarantine.
     others = {
         name: value[:_SHOWN] if isinstance(value, str) else value
         for name, value in stated.items()

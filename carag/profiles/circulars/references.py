@@ -1,4 +1,4 @@
-"""Find where a text names a circular or direction: by its number, its title, or a word defined for it.
+"""Find where a text names a circular or direction by its number, its title, or a word defined for it.
 
 The patterns follow the Reserve Bank of India's numbers and titles. The authority's own number (``RBI/2024-25/100``),
 the department's (``DOR.STR.REC.54/21.04.048/2024-25``), and those of a series (``A.P. (DIR Series) Circular No. 17``)
@@ -30,7 +30,7 @@ DATE: Final = re.compile(
 )
 """A date in words, or day, month and year in figures."""
 _CENTURY: Final = 50
-"""Two-digit years from this on are in the 1900s; the Bank's first circulars are from the 1950s."""
+"""Two-digit years from this one on are in the 1900s; the Bank's first circulars are from the 1950s."""
 
 _YEARS: Final = r"(?:(?:19|20)\s?)?\d\d(?:\s?[-–‐‑]\s?)?(?:19|20)?\d\d"
 _SERIAL: Final = r"[A-Z]?\d{1,6}[A-Z]?"
@@ -84,7 +84,7 @@ _DATED: Final = re.compile(r"\b(?:circulars?|letters?|guidelines|instructions)(?
 _AGAIN: Final = re.compile(
     r"\b(?:[Tt]he|said|aforesaid)\s+(Master\s+(?:Direction|Circular))s?\b(?!\s*(?:[-–—:(‘“]|on\b|dated\b|\d|[A-Z]))"
 )
-"""A reference to the one introduced last."""
+"""A reference to the circular introduced last."""
 _INSTRUMENT: Final = re.compile(
     r"\b(?:circular|(?<!revised )direction|guideline|guidance|framework|scheme|norms|policy|letter)", re.I
 )
@@ -106,11 +106,11 @@ _FURNITURE: Final = re.compile(
     r"(?<=\n)[ \t]*(?:Page\s+)?\d{1,3}(?:\s+of\s+\d{1,3})?[ \t]*(?=\n+\f)"
     r"|(?<=\n)(?!(?i:in|of|to|on|is|as|by|or|at|no|an|be|it|a)\n)[A-Za-z]{1,2}(?=\n)|(?<=\n)(?:ith|raw)(?=\n)"
 )
-"""Page numbers at the end of a page, and letters of a watermark on lines of their own."""
+"""Page numbers at the end of a page, and letters of a watermark that stand on lines of their own."""
 
 
 def levelled(text: str) -> str:
-    """Return a text of the same length with odd spaces and hyphens normalised, page numbers and watermarks blank."""
+    """Return a text of the same length with odd spaces and hyphens normalised, page numbers and watermarks blanked."""
     return _FURNITURE.sub(lambda one: " " * len(one[0]), text).translate(_ODD)
 
 
@@ -121,7 +121,7 @@ class Reference(NamedTuple):
     end: int
     """Offsets in the text, including the date."""
     numbers: tuple[str, ...] = ()
-    """As in the text, with a line break as one space."""
+    """The numbers as written in the text, with each line break as one space."""
     title: str = ""
     date: date | None = None
     word: str = ""
@@ -194,7 +194,7 @@ def title_key(title: str) -> str:
 
 
 _NAME: Final = 120
-"""Characters of a title in a name: with its day it fits in an id; the year at the end is kept."""
+"""Characters of a title in a name, which then fits in an id with its day; the year at the end is kept."""
 _DISTINCT: Final = 3
 """Least number of words of a title that identifies a document without a date."""
 
@@ -226,7 +226,7 @@ def names_of(numbers: tuple[str, ...], title: str, day: date | None) -> tuple[st
 
 
 def references(text: str) -> list[Reference]:
-    """Find all references in a text, in order: numbers, titles, and words defined for one of them before.
+    """Find all references in a text, in order: numbers, titles, and words defined earlier for one of these.
 
     Examples
     --------
@@ -295,7 +295,7 @@ def _dated(text: str, one: Reference, dates: list[tuple[int, int, date | None]])
 
 
 def _joined(text: str, several: list[Reference]) -> list[Reference]:
-    """Merge a number with the title next to it, since both name one circular."""
+    """Merge a number with the title next to it, because both name the same circular."""
     found: list[Reference] = []
     for one in several:
         last = found[-1] if found else None
@@ -329,7 +329,7 @@ def _joined(text: str, several: list[Reference]) -> list[Reference]:
 
 
 def _in_full(several: list[Reference]) -> list[Reference]:
-    """Replace a shortened title, such as ``Master Direction on KYC``, by the one given before with its date."""
+    """Replace a shortened title, such as ``Master Direction on KYC``, by the title given earlier with its date."""
     found: list[Reference] = []
     known: list[tuple[set[str], Reference]] = []
     for one in several:
@@ -369,7 +369,7 @@ def _with_defined(text: str, several: list[Reference]) -> list[Reference]:
             and (one.title.startswith(kind) or kind in text[max(0, one.start - 30) : one.start])
         ]
         meant = [one for one in earlier if one.names] or earlier
-        if meant and "MD" in words:  # the one introduced as the Master Direction, if any
+        if meant and "MD" in words:  # the circular introduced as the Master Direction, if any
             meant = [one for one in meant if one.title == words["MD"].title]
         if meant:
             added.append(meant[-1]._replace(start=start, end=end, word=" ".join(place[0].split())))

@@ -1,7 +1,7 @@
 """Find the statements by which a circular replaces, withdraws or amends others, and lists of what it repeals.
 
-The object of a sentence is named in it, or below it, or was introduced before: "Please refer to circular X. ... it has
-been decided to revise the limit". If the object is uncertain, none is reported.
+The object of a sentence is named in the sentence or below it, or was introduced earlier: "Please refer to circular X.
+... it has been decided to revise the limit". If the object is uncertain, no act is reported.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ class Statement(NamedTuple):
     other: Reference | None
     """None if the text only says "the circulars listed in the Annex" and the list is missing."""
     effective: date | None = None
-    """The day from which it holds, if the sentence says so."""
+    """The day from which the act holds, if the sentence states it."""
     consolidates: bool = False
-    """Whether the other is only taken into a compilation, and stays in force."""
+    """Whether the other circular is only taken into a compilation, and stays in force."""
 
 
 _SIGNED: Final = re.compile(r"\n\s*Yours\s+(?:faithfully|sincerely)", re.I)
-"""The text below is a footnote or an annex, and decides nothing more."""
+"""Below this, the text is a footnote or an annex, and decides nothing more."""
 _BACK: Final = re.compile(
     r"\b(?:above|above-mentioned|aforementioned|aforesaid|said|ibid|captioned|same|earlier|existing)\b", re.I
 )
@@ -59,14 +59,14 @@ _ADDRESSES: Final = re.compile(rf"\b(?:{_OPENING})\b", re.I | re.S)
 _INTRODUCES: Final = re.compile(rf"\b(?:{_OPENING}|vide|had\s+issued)\b", re.I | re.S)
 """Words that introduce a circular to which "the said circular" refers back."""
 _ALL: Final = re.compile(r"\s*(?:all|any)\b", re.I)
-"""All instructions on a subject are more than the opening names."""
+""""All instructions" on a subject are more than the opening names."""
 _FOLLOWS: Final = re.compile(
     r"\bfollowing\s+(?:\w+\s+){0,3}(?:circular|direction|instruction|guideline|notification)|\b(?:at|in)\s+\((?:i|a|1)\)",
     re.I,
 )
 _BELOW: Final = re.compile(r":|\bnamely\b|\bviz\b", re.I)
 _BEFORE: Final = 8
-"""Number of earlier sentences that may have introduced the object of one that acts."""
+"""Number of earlier sentences that may have introduced the object of a sentence that acts."""
 _ITEM: Final = 30
 """Greatest number of characters of a line between list items that names no circular, such as an item's number."""
 
@@ -75,7 +75,7 @@ _ABBREVIATED: Final = re.compile(
 )
 _CAPITALS: Final = re.compile(r"\b[A-Z]{2,8}$")
 _WORD: Final = re.compile(r"[A-Z][a-z]+[\s,]")
-"""A word after capitals with a full stop, which then end a sentence and are not part of a number."""
+"""A word that follows capitals with a full stop; the capitals then end a sentence and are not part of a number."""
 _RUNS_ON: Final = re.compile(
     r"\b(?:dated|the|of|and|or|to|in|on|for|by|with|from|vide|our|circulars?|contained|No\.?)$"
 )
@@ -86,7 +86,7 @@ _BREAK: Final = re.compile(
 
 
 def in_force_from(text: str, issued: date | None) -> Commencement | None:
-    """Return where a circular says from when it is in force as a whole; None if it does not say.
+    """Return where a circular says from when it is in force as a whole; None if it does not say that.
 
     Examples
     --------
@@ -98,7 +98,7 @@ def in_force_from(text: str, issued: date | None) -> Commencement | None:
 
 
 def statements(text: str, *, issued: date | None = None) -> list[Statement]:
-    """Return all statements of a circular, in order; ``issued`` dates what holds "with immediate effect".
+    """Return all statements of a circular, in order; ``issued`` is the date of what holds "with immediate effect".
 
     Examples
     --------
@@ -194,9 +194,9 @@ def _acted_on(
 
 
 def _coordinated(text: str, several: list[Reference], end: int | None = None) -> list[Reference]:
-    """Return the first circular and those coordinated with it; later ones are only cited.
+    """Return the first circular and the circulars coordinated with it; later circulars are only cited.
 
-    ``end`` is where the sentence ends. With it, a circular that begins a clause of its own is left out: "this
+    ``end`` is where the sentence ends. If it is given, a circular that begins a clause of its own is left out: "this
     supersedes X and circular Y shall apply".
     """
     found = several[:1]

@@ -40,19 +40,19 @@ Selection: TypeAlias = "Mapping[str, Collection[tuple[str, int]]]"
 
 @dataclass(frozen=True, slots=True)
 class GivenFiling:
-    """A filing as one source states it, with its text or without."""
+    """A filing as one source states it, with or without its text."""
 
     where: str
     filing: Filing
     document: LabelledDocument
-    """With the facts of this source only."""
+    """The labelled document, with the facts from this source only."""
     label: Label
     has_text: bool = True
     wanted: Collection[tuple[str, int]] | None = None
     """The passages selected; None for all."""
 
     def made(self, known: Facts | None) -> Made | NotMade | None:
-        """Unite it with what is known about it; None if it has no text and brings no news."""
+        """Unite the filing with what is known about it; None if it has no text and adds nothing."""
         return _attempt(self.where, lambda: self._made(known))
 
     def _made(self, known: Facts | None) -> Made | None:
@@ -69,7 +69,7 @@ class GivenFiling:
                 is_new=known is None or is_metadata_only(known),
                 is_quarantined=quarantine is not None,
             )
-        # One that can set no bit concerns no filing, so that later filings skip it.
+        # Facts that can set no bit concern no filing, so later filings skip them.
         bearing = {cik for one in stated if bears_on_others(one) for cik in one.ciks}
         remarks: tuple[str, ...] = ()
         is_news = quarantine != (known and quarantine_of(known))
@@ -103,7 +103,7 @@ class GivenFiling:
 def labelled_filings(
     path: Path, only: Selection | None = None
 ) -> Iterator[tuple[int, GivenFiling | NotMade]]:
-    """Read and label filings in order, each with the bytes read so far; of two with one number the first counts."""
+    """Read and label filings in order, each with the bytes read so far; of two with one number, the first counts."""
     first_place: dict[str, str] = {}
     for outcome in read_filings(path):
         where, filing = outcome.where, outcome.filing or outcome.metadata
@@ -150,7 +150,7 @@ def _listed(where: str, filing: Filing) -> GivenFiling:
 def _labelled(where: str, filing: Filing, only: Selection | None) -> GivenFiling:
     labelled = label(filing)
     wanted = None if only is None else only[filing.accession_number]
-    # A selection of passages has another content hash than the whole filing.
+    # A selection of passages has a different content hash from the whole filing.
     part = "" if wanted is None else f".{sorted(wanted)}"
     facts = facts_of_text(filing, labelled)
     filed = filing.filed.isoformat() if filing.filed else ""

@@ -67,7 +67,7 @@ def conformal_threshold(similarities: Sequence[float], error: Fraction) -> int:
 
 
 def selective_threshold(similarities: Sequence[float], right: Sequence[bool], error: Fraction) -> int | None:
-    """Return the least threshold at which the share of wrong answers is promised, or None if there is none.
+    """Return the least threshold at which the share of wrong answers is promised, or None if no threshold keeps it.
 
     It is the least at which (wrong + 1) / (answered + 1) <= error, counting the questions at or above it: the new
     question counts as one more that is answered wrongly. Conformal selection (Jin, Candès: Selection by Prediction with

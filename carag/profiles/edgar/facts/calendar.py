@@ -1,8 +1,8 @@
 """Compute EDGAR's business days in US Eastern time, and the next trading session after a day.
 
 EDGAR is closed at weekends and on the federal holidays of 5 U.S.C. 6103. Closures by executive order (days of national
-mourning, some Christmas Eves) are not known here; no filing date falls on one, so the only error is a session one day
-early for a filing made the day before.
+mourning, some Christmas Eves) are not known here. No filing date falls on such a day, so the only error is a session
+that comes one day early for a filing made the day before.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from carag.policy import EASTERN
 FIRST_YEAR, LAST_YEAR = 1970, 8999
 """Supported years; a date in another year counts as not stated."""
 _SESSION: Final = time(9, 30)
-"""Regular trading begins (Eastern): by then a filing dated the day before is public, whatever its hour."""
+"""Regular trading begins (Eastern): by then, a filing dated the day before is public, whatever its hour."""
 _OPENS: Final = time(6)
 """EDGAR disseminates from 06:00 Eastern on business days (17 CFR 232.12(c))."""
 _SAME_DAY: Final = time(17, 30)
@@ -46,9 +46,10 @@ def disseminated(accepted: datetime, filed: date | None = None, *, until_ten: bo
     """Return when EDGAR disseminated a filing: at its acceptance (aware), or when EDGAR next opened.
 
     A filing sent after 17:30 Eastern is disseminated at 06:00 on the next business day, and dated that day; with
-    ``until_ten``, for a form that may be sent until 22:00, only later ones are. Nothing is public before EDGAR opens on
-    the day ``filed`` (``FILED AS OF DATE``). One accepted after 17:30 but dated the same day was either sent earlier or
-    had its date adjusted (Rule 13(b)); no fact tells which, so it counts from the next opening too.
+    ``until_ten``, for a form that may be sent until 22:00, only filings sent after that are. Nothing is public before
+    EDGAR opens on the day ``filed`` (``FILED AS OF DATE``). A filing accepted after 17:30 but dated the same day was
+    either sent earlier or had its date adjusted (Rule 13(b)); no fact tells which, so this filing also counts from the
+    next opening.
 
     Examples
     --------
@@ -79,8 +80,8 @@ def is_business_day(day: date) -> bool:
 def federal_holidays(year: int) -> frozenset[date]:
     """Return the days of a year on which a federal holiday is observed.
 
-    A holiday on a Saturday is observed the Friday before, one on a Sunday the Monday after; so New Year's Day may be
-    observed on 31 December of the year before.
+    A holiday on a Saturday is observed on the Friday before, and one on a Sunday on the Monday after. New Year's Day
+    may therefore be observed on 31 December of the year before.
     """
     named = [
         date(year, 1, 1),

@@ -1,7 +1,8 @@
 """Read a document's cover page: its dates, its 8-K items, and the type of reporting person.
 
-It is read only for facts that the header or the source's metadata omits. A date counts only in a phrase that gives it a
-meaning; of several the latest counts, because cover pages mention past dates more often than future ones.
+The cover page is read only for facts that the header or the source's metadata omits. A date counts only in a phrase
+that gives it a meaning; of several dates the latest counts, because cover pages mention past dates more often than
+future ones.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ _PERSON_COVER: Final = re.compile(
 
 
 def with_cover_facts(filing: Filing) -> Filing:
-    """Fill in facts that the header omits and the documents state: 8-K items and types of reporting person."""
+    """Fill in facts that the header omits but the documents state: 8-K items and types of reporting person."""
     families = form_families(filing.base_form)
     if FormFamily.CURRENT in families and not (filing.items and all(filing.items)) and filing.documents:
         stated = items_in_text(filing.documents[0].text)

@@ -26,22 +26,22 @@ if TYPE_CHECKING:
 
 
 class Place(NamedTuple):
-    """A location in a source's code, with its jurisdiction."""
+    """A location as coded by a source, with its jurisdiction."""
 
     code: str
     jurisdiction: PolicyBit
     iso: bool = False
-    """Whether the code is from ISO 3166, where ``DE`` is Germany; in EDGAR's codes it is Delaware."""
+    """Whether the code is from ISO 3166, where ``DE`` is Germany; among EDGAR's codes, ``DE`` is Delaware."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatedFacts:
-    """The facts that one source states about a filing; None or empty where it states none."""
+    """The facts that one source states about a filing; a fact that it does not state is None or empty."""
 
     source: str
     accession_number: str = ""
     form: str = ""
-    """With ``/A`` if it amends."""
+    """The form, with ``/A`` if the filing amends another."""
     filed: date | None = None
     accepted: tuple[datetime, ...] = ()
     """Every moment that the stated time may mean; a time marked ``Z`` has two readings."""
@@ -112,7 +112,7 @@ def compare(first: StatedFacts, second: StatedFacts) -> Agreement:
 
 
 def of_main_document(form: str, documents: Sequence[FilingDocument]) -> tuple[Disagreement, ...]:
-    """Return the disagreement between a filing's form and the ``<TYPE>`` of its main document, the first one."""
+    """Return the disagreement between a filing's form and the ``<TYPE>`` of its main document, which is the first."""
     typed = StatedFacts(source="<TYPE> of its main document", form=documents[0].type if documents else "")
     return compare(StatedFacts(source="the filing", form=form), typed).disagreements
 

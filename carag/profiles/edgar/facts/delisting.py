@@ -1,8 +1,8 @@
-"""Tell whether a Form 25 or 15 leaves the common equity listed, and whether a periodic report shows that it is.
+"""Tell whether a Form 25 or 15 leaves the common equity listed, and whether a periodic report shows that it is listed.
 
-Form 25 strikes one class from listing (Exchange Act 12(d)), mostly notes that matured; Form 15 names the classes it
-covers, and those for which the duty to report remains. Only explicit words count: a form without text, or without such
-words, counts as delisting the filer.
+Form 25 strikes one class from listing (Exchange Act 12(d)), mostly notes that matured; Form 15 names the classes that
+it covers, and the classes for which the duty to report remains. Only explicit words count: a form without text, or
+without such words, counts as delisting the filer.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ _STATED_15: Final = re.compile(_ABOVE.format(_BEFORE_15), re.IGNORECASE)
 def leaves_common_equity(filing: Filing) -> bool:
     """Tell whether a Form 25 or 15 itself states that the filer's common equity stays listed or registered.
 
-    A Form 25 does if every class it names is debt, preferred stock, warrants or rights; a Form 15 if the classes for
-    which the duty to report remains include common equity.
+    A Form 25 states that if every class it names is debt, preferred stock, warrants or rights; a Form 15 states it if
+    the classes for which the duty to report remains include common equity.
     """
     form = filing.base_form
     if FormFamily.DELISTING not in form_families(form):
@@ -68,8 +68,8 @@ def leaves_common_equity(filing: Filing) -> bool:
 def lists_common_equity(filing: Filing) -> bool:
     """Tell whether a periodic report's cover states that common equity of the filer is listed (Exchange Act 12(b)).
 
-    It does if one line between *Section 12(b)* and *Section 12(g)* names common equity, no senior security, and an
-    exchange.
+    The cover states that if one line between *Section 12(b)* and *Section 12(g)* names common equity, no senior
+    security, and an exchange.
     """
     families = form_families(filing.base_form)
     if not families & {FormFamily.ANNUAL, FormFamily.INTERIM} or not filing.documents:

@@ -122,7 +122,7 @@ class Filing:
 
     @property
     def subjects(self) -> tuple[int, ...]:
-        """CIKs of all entities that its passages may be about, ascending; 0 stands for parties without one."""
+        """CIKs of all entities that the passages may be about, ascending; 0 stands for parties without a CIK."""
         return tuple(sorted({*self.ciks, *self.parties}))
 
     @property

@@ -2,7 +2,7 @@
 
 Audited statements come with an accountant's report (Regulation S-X 2-02), and every standard has kept the words of its
 opinion: *in our opinion ... present fairly* (AU 508.08; PCAOB AS 3101.08). Interim statements need no report; there are
-three, each with its own title (Regulation S-X 10-01(c)).
+three of them, each with its own title (Regulation S-X 10-01(c)).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from carag.profiles.edgar.facts.filing import FilingDocument
 
 
-# Exhibits of Regulation S-K 601(b) that neither are nor contain financial statements. EX-13 (the annual report to
+# Exhibits under Regulation S-K 601(b) that neither are nor contain financial statements. EX-13 (the annual report to
 # holders), EX-11 and EX-12 (computed from them), EX-15, EX-18, EX-19, EX-20, EX-27, EX-28 and EX-99 may.
 _NO_STATEMENTS: Final = frozenset(
     f"EX-{number}"
@@ -55,7 +55,7 @@ def has_opinion(text: str, *, of_a_plan: bool = False) -> bool:
     """Tell whether a text contains an accountant's opinion on financial statements.
 
     ``of_a_plan`` also counts opinions on employee plans. A plan's annual report may be filed as an amendment of its
-    sponsor's report (Exchange Act Rule 15d-21), whose own statements it does not change.
+    sponsor's report (Exchange Act Rule 15d-21), but does not change the sponsor's own statements.
 
     Examples
     --------

@@ -10,7 +10,8 @@ import re
 from datetime import date
 from typing import Final
 
-# The beginning of each description in lower case, letters only; the longer one first if one begins with another.
+# The beginning of each description in lower case, letters only; where one description begins with another, the longer
+# comes first.
 _DESCRIPTIONS: Final = (
     ("entry into a material definitive agreement", "1.01"),
     ("termination of a material definitive agreement", "1.02"),
@@ -76,7 +77,8 @@ _BEFORE_2004: Final = {
     "12": "2.02",  # results of operations and financial condition
 }
 _REGULATION_FD: Final = date(2000, 10, 23)
-"""From this day item 9 is Regulation FD disclosure; before, it was sales of equity securities under Regulation S."""
+"""From this day on, item 9 is Regulation FD disclosure; before, it was sales of equity securities under Regulation
+S."""
 _RENUMBERED: Final = date(2004, 8, 23)
 """The day from which the items have their current numbers (Release 33-8400)."""
 

@@ -1,7 +1,7 @@
 """Classify EDGAR form types into the families that labelling rules use.
 
-The list of families is closed: a form in none of them is unknown, and its filings are quarantined. A form may be in
-several (``F-1`` is an offering and foreign).
+The list of families is closed: a form that is in none of them is unknown, and its filings are quarantined. A form may
+be in several families (``F-1`` is an offering and foreign).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class FormFamily(Enum):
     CURRENT = auto()
     """8-K, whose items state what it reports."""
     FOREIGN_CURRENT = auto()
-    """6-K: no items."""
+    """6-K, which has no items."""
     ANNUAL_TO_HOLDERS = auto()
     """ARS: furnished."""
     OFFERING = auto()
@@ -106,7 +106,7 @@ def form_families(base_form: str) -> frozenset[FormFamily]:
 
 
 def periodic_family(base_form: str) -> str:
-    """Return the periodic report of which a form is a variant, or an empty string.
+    """Return the periodic report that a form is a variant of, or an empty string.
 
     Small-business and ``405`` variants report the same periods as the plain form, so they amend and supersede one
     another.
@@ -149,7 +149,8 @@ _UNTIL_TEN: Final = (
 def accepted_until_ten(base_form: str, day: date) -> bool:
     """Tell whether a form sent by 22:00 Eastern is filed and disseminated the same day (17 CFR 232.13(a)(3), (4)).
 
-    ``base_form`` is without ``/A``; ``day`` is when it was sent, since the rule was extended to more forms over time.
+    ``base_form`` is without ``/A``; ``day`` is when the form was sent, which matters because the rule was extended to
+    more forms over time.
     """
     form = renamed_form(base_form)
     return any(pattern.fullmatch(form) and day >= since for pattern, since in _UNTIL_TEN)

@@ -1,8 +1,8 @@
 """Map EDGAR and ISO location codes to the five jurisdictions of the policy word.
 
 EDGAR's codes are not ISO 3166: ``DE`` is Delaware, ``CA`` California, ``2M`` Germany, ``X0`` the United Kingdom.
-``dei:EntityAddressCountry`` *is* ISO (EDGAR Filer Manual 6.5.48). So each has its own table and functions. A code in
-neither table may be anywhere, like a place that is not stated.
+``dei:EntityAddressCountry`` *is* ISO (EDGAR Filer Manual 6.5.48). So each kind of code has its own table and functions.
+A code in neither table may mean anywhere, as a place that is not stated may.
 """
 
 from __future__ import annotations
@@ -109,12 +109,12 @@ def edgar_jurisdiction(code: str) -> PolicyBit:
 
 
 def edgar_places(code: str) -> PolicyBit:
-    """Return where an EDGAR code may be: its jurisdiction, or anywhere for an unknown code."""
+    """Return which jurisdictions an EDGAR code may mean: its own, or all of them for an unknown code."""
     return _BY_EDGAR.get(code.strip().upper(), ANYWHERE)
 
 
 def iso_places(country: str) -> PolicyBit:
-    """Return where an ISO code or country name may be: its jurisdiction, or anywhere for an unknown one."""
+    """Return which jurisdictions an ISO code or country name may mean: its own, or all of them for an unknown one."""
     return _BY_ISO.get(" ".join(country.upper().split()), ANYWHERE)
 
 
@@ -146,8 +146,8 @@ _PROVINCES: Final = {
 def state_or_province(stated: str) -> str:
     """Return EDGAR's code of a state or province, given as in ``dei:EntityAddressStateOrProvince``.
 
-    That is a name or postal code of the United States or Canada; EDGAR has its own codes for provinces. Empty for
-    anything else.
+    That form is a name or postal code in the United States or Canada; EDGAR has its own codes for provinces. The result
+    is empty for anything else.
 
     Examples
     --------

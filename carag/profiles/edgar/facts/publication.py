@@ -1,13 +1,13 @@
 """Derive when a filing became public, from its acceptance time, its dates or its accession number.
 
-Each fact gives the latest moment it allows, so a session in the past never sees a filing too early; the fact used is
-kept as the source of the time. Of 2,865 real headers with an acceptance time, 238 were accepted after 17:30 Eastern:
-231 are dated the next business day; of the other seven, one is a Form 4, five came within three minutes and one within
-the hour.
+Each fact gives the latest moment that it allows, so a session in the past never sees a filing too early. The fact that
+was used is kept as the source of the time. Of 2,865 real headers with an acceptance time, 238 were accepted after 17:30
+Eastern: 231 are dated the next business day; of the other seven, one is a Form 4, five came within three minutes and
+one within the hour.
 
 EDGAR's submissions JSON marks acceptance times ``Z``, but not all are UTC. Of 661 accessions whose SGML header and
-submissions row could be compared, 583 were UTC and 78 the header's Eastern time followed by ``Z``. No field tells them
-apart, so a ``Z`` has two readings.
+submissions row could be compared, 583 were in UTC and 78 were the header's Eastern time followed by ``Z``. No field
+tells the two kinds apart, so a ``Z`` has two readings.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _YEARS: Final = range(FIRST_YEAR, LAST_YEAR + 1)
 
 
 class PublicAtSource(StrEnum):
-    """The fact from which ``public_at`` was derived, the strongest first."""
+    """The facts from which ``public_at`` may be derived, the strongest first."""
 
     ACCEPTANCE = "acceptance"
     """``<ACCEPTANCE-DATETIME>``, if EDGAR disseminated the filing at once."""
@@ -155,7 +155,7 @@ def _at(moment: datetime, source: PublicAtSource) -> PublicTime:
 
 
 def eastern(digits: str) -> datetime | None:
-    """Parse ``YYYYMMDDHHMMSS`` as US Eastern time; of an hour that occurs twice, the second is meant."""
+    """Parse ``YYYYMMDDHHMMSS`` as US Eastern time; in an hour that occurs twice, the second occurrence is meant."""
     try:
         moment = datetime.strptime(digits, "%Y%m%d%H%M%S").replace(tzinfo=EASTERN, fold=1)
     except ValueError:
@@ -164,7 +164,7 @@ def eastern(digits: str) -> datetime | None:
 
 
 def acceptance_readings(stated: str) -> tuple[datetime, ...]:
-    """Return every moment that an acceptance time may mean, the latest first; empty if it states none.
+    """Return every moment that an acceptance time may mean, the latest first; empty if the text is not a time.
 
     A stated offset is trusted. ``Z`` has an Eastern and a UTC reading; if either is midnight, it is a date without a
     time.

@@ -1,7 +1,8 @@
 """Read the facts of a filing from the XBRL tags of its cover page (``dei`` taxonomy).
 
-Cover pages of periodic and current reports carry tags since 2019. Copies hold XBRL values or the text on the page
-(``California`` for ``CA``, ``1-3526`` for ``001-03526``); both are read, and an ambiguous value counts as not stated.
+Cover pages of periodic and current reports carry tags since 2019. Copies of filings hold either XBRL values or the text
+on the page (``California`` for ``CA``, ``1-3526`` for ``001-03526``); both are read, and an ambiguous value counts as
+not stated.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Read files within limits of size, growth and nesting.
 
-Sizes are checked while reading, so a maliciously large file costs no more than the limit. Figures of real files are
-from 4,758 filings, 3,441 headers and 78,626 rows of an index.
+Sizes are checked while reading, so a maliciously large file costs no more than the limit. The figures about real files
+are from 4,758 filings, 3,441 headers and 78,626 rows of an index.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 MAX_LINE: Final = 1 << 25
 """Greatest number of bytes in one line: 22 times the longest real row (1,468,433)."""
 MAX_FILE: Final = 1 << 28
-"""Greatest number of decompressed bytes of a file that is read whole: one filing, or one filer's submissions. A file
+"""Greatest number of decompressed bytes in a file that is read whole: one filing, or one filer's submissions. A file
 that is read line by line may have any size."""
 MAX_NESTING: Final = 32
 """Greatest depth of nested JSON arrays and objects; real rows have 4."""
@@ -48,7 +48,7 @@ class Source:
     def whole(self) -> bytes:
         """Return the content.
 
-        Raises ``CorruptFile`` if it is larger than ``MAX_FILE``.
+        Raises ``CorruptFile`` if the content is larger than ``MAX_FILE``.
         """
         content = b"".join(iter(lambda: self._read(MAX_LINE), b""))
         if self._stream.read(1):
@@ -77,9 +77,9 @@ def opened(file: Path) -> Iterator[Source]:
 
 
 def line_text(line: bytes | None) -> str:
-    """Decode one of a source's lines.
+    """Decode a line from a source.
 
-    Raises ``CorruptFile`` if it was longer than ``MAX_LINE``.
+    Raises ``CorruptFile`` if the line was longer than ``MAX_LINE``.
     """
     if line is None:
         raise CorruptFile(f"the line has more than {MAX_LINE} bytes; want one filing per line")
@@ -89,7 +89,7 @@ def line_text(line: bytes | None) -> str:
 def load_json(text: str) -> Any:
     """Parse strict JSON: valid Unicode strings, finite numbers of at most 64 bits, unique keys.
 
-    Raises ``CorruptFile`` if it is not such JSON, or nested deeper than ``MAX_NESTING``.
+    Raises ``CorruptFile`` if the text is not such JSON, or is nested deeper than ``MAX_NESTING``.
 
     Examples
     --------

@@ -1,6 +1,6 @@
 """Read rows of a JSON Lines data set: one filing per row, with its text and EDGAR metadata.
 
-Of two readings of an acceptance time the later counts: ``Z`` is read as Eastern.
+Of the two readings of an acceptance time, the later counts: ``Z`` is read as Eastern.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class _RowDocument(BaseModel):
 def load_row(line: str) -> dict[str, Any]:
     """Parse one line of JSON.
 
-    Raises ``CorruptFile`` if it is not a JSON object that :func:`~carag.profiles.edgar.reading.bounded.load_json`
+    Raises ``CorruptFile`` if the line is not a JSON object that :func:`~carag.profiles.edgar.reading.bounded.load_json`
     accepts.
     """
     row = load_json(line)
@@ -158,8 +158,8 @@ def filing_of_row(row: Mapping[str, Any]) -> Filing:
 def _co_registrants(row: _Row) -> tuple[str, ...]:
     """Return an empty location code if the header has registrants that the row does not name.
 
-    A row names the first party of each role. If all parties are filers, every further party is another registrant, of
-    unknown location; a second reporting owner or party that files about a subject company is not.
+    A row names the first party of each role. If all parties are filers, every further party is another registrant,
+    whose location is unknown; a second reporting owner, or a second party that files about a subject company, is not.
     """
     return ("",) if row.roles == ["FILER"] and (row.n_parties or 0) > 1 else ()
 
@@ -202,7 +202,7 @@ def _provenance(row: _Row) -> dict[str, str]:
 
 
 def _truth(dei: Mapping[str, str], name: str) -> bool | None:
-    """Read a Boolean only if it is a word: a lone check mark may be the ticked *No*."""
+    """Read a Boolean only if it is a word, because a lone check mark may be a ticked *No*."""
     return DeiFact(name, dei.get(name, ""), "").truth
 
 

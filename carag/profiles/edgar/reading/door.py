@@ -1,7 +1,7 @@
 """Validate a filing before it is accepted, and explain why one is rejected.
 
-An accepted filing can be labelled, stored, indexed, searched, recorded and shown. Nothing is kept of a rejected one,
-and it is reported with place and reason. An unexpected error does not stop the reading of other filings.
+An accepted filing can be labelled, stored, indexed, searched, recorded and shown. Nothing is kept of a rejected filing,
+which is reported with its place and the reason. An unexpected error does not stop the reading of other filings.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Problem(NamedTuple):
 
     reason: str
     foreseen: bool = True
-    """False if it is a fault of the program."""
+    """False if the reason is a fault of the program."""
 
 
 def check_filing(filing: Filing) -> None:
@@ -56,7 +56,7 @@ def check_filing(filing: Filing) -> None:
 def problem_of(error: Exception) -> Problem:
     """Explain why one filing was rejected.
 
-    Of an unexpected error only type and place are reported, because its message may quote the filing.
+    Only the type and place of an unexpected error are reported, because its message may quote the filing.
     """
     if isinstance(error, _EXPECTED):
         return Problem(shown(str(error)))

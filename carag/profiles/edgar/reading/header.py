@@ -1,8 +1,8 @@
 """Parse the SGML header of an EDGAR submission.
 
-One scan reads three forms: ``LABEL: value`` (``<SEC-HEADER>``, ``<IMS-HEADER>``), ``<TAG>value`` of the dissemination
-feed (``<SUBMISSION>``), and labels broken in two by line wrapping. So a field's value is everything up to the next
-label or tag, whatever the indentation.
+One scan reads all three forms: ``LABEL: value`` (``<SEC-HEADER>``, ``<IMS-HEADER>``), ``<TAG>value`` of the
+dissemination feed (``<SUBMISSION>``), and labels that line wrapping broke in two. A field's value is therefore
+everything up to the next label or tag, whatever the indentation.
 """
 
 from __future__ import annotations
@@ -90,14 +90,14 @@ class Header(NamedTuple):
 
     filing: Filing
     facts: StatedFacts
-    """``ciks`` includes ``FILED BY`` parties; ``complete`` if the end of the header is present."""
+    """``ciks`` includes ``FILED BY`` parties; ``complete`` tells whether the end of the header is present."""
 
 
 def parse_header(text: str) -> Header:
     """Parse a header, complete or truncated.
 
-    ``released`` is ``PUBLIC-REL-DATE``. A letter, draft or private-to-public submission without one has the date in the
-    header's first line, if that is after the filing date: EDGAR writes that line when it disseminates.
+    ``released`` is ``PUBLIC-REL-DATE``. For a letter, draft or private-to-public submission without that field, the
+    date in the header's first line counts if it is after the filing date: EDGAR writes that line when it disseminates.
 
     Raises ``CorruptFile`` if the text states neither an accession number nor a form.
     """
@@ -268,9 +268,9 @@ _ONCE: Final = (
 def _contradictions(header: _Scanned) -> tuple[Disagreement, ...]:
     """Return the fields that must occur once but have two different values.
 
-    Only fields before the first party count, because a fund's header lists other filings after the parties; except
-    ``FORM TYPE``, which the filing values of every party repeat. Of 3,441 real headers one contradicts itself: it
-    amends a Schedule TO and a Schedule 13D at once.
+    Only fields before the first party count, because a fund's header lists other filings after the parties. The
+    exception is ``FORM TYPE``, which the filing values of every party repeat. Of 3,441 real headers, one contradicts
+    itself: it amends a Schedule TO and a Schedule 13D at once.
     """
     head = _Scanned(header.fields[: len(header.fields) - sum(len(party.fields) for party in header.parties)])
     found = []

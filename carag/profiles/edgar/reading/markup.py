@@ -41,8 +41,8 @@ class DeiFact:
     def truth(self) -> bool | None:
         """The fact as a Boolean, or None.
 
-        The transformation decides: ``booleanfalse`` over a ticked *No* box is false. A box without a transformation is
-        None.
+        The transformation decides: ``booleanfalse`` over a ticked *No* box gives False. A box without a transformation
+        gives None.
         """
         transformation = self.format.rpartition(":")[2].lower().replace("-", "")
         if transformation in {"booleantrue", "fixedtrue"}:
@@ -85,7 +85,7 @@ def html_text(markup: str) -> tuple[str, tuple[DeiFact, ...]]:
 def _with_ascii_tables_kept(markup: str) -> str:
     """Mark the tables of an ASCII filing as preformatted.
 
-    Their ``<S>`` and ``<C>`` mark columns (EDGAR Filer Manual, volume II, 5.2.1); in HTML, ``<S>`` strikes text.
+    Their tags ``<S>`` and ``<C>`` mark columns (EDGAR Filer Manual, volume II, 5.2.1); in HTML, ``<S>`` strikes text.
     """
     pieces, done, start = [], 0, None
     for tag in _TABLE.finditer(markup):
@@ -101,7 +101,7 @@ def _with_ascii_tables_kept(markup: str) -> str:
 
 
 def html_text_in(child: Child, markup: str) -> tuple[str, tuple[DeiFact, ...]]:
-    """Do as :func:`html_text`, in a child process with limits on time and memory."""
+    """Do what :func:`html_text` does, in a child process with limits on time and memory."""
     require("reading HTML filings", "engine")
     found = child.call(_text_and_facts, markup.encode("utf-8", "surrogatepass"))
     return found["text"], tuple(DeiFact(*fact) for fact in found["facts"])

@@ -1,8 +1,8 @@
 """Read filings from files and directories: one outcome for each filing, skipped file and unreadable place.
 
-Nothing is skipped silently, and nothing stops the reading: a place that cannot be read is an outcome with position and
-reason. One filing is in memory at a time, with the sidecar headers of its directory. Filings whose source has metadata
-but no text have an outcome of their own kind.
+Nothing is skipped silently, and nothing stops the reading: a place that cannot be read is an outcome with a position
+and a reason. Only one filing at a time is in memory, along with the sidecar headers of its directory. A filing whose
+source has metadata but no text gives a separate kind of outcome.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class ReadKind(Enum):
     METADATA = auto()
     """A filing whose source has no text."""
     SKIPPED = auto()
-    """Readable, but not a filing."""
+    """Something readable that is not a filing."""
     BROKEN = auto()
     """A filing that cannot be read."""
     FAILED = auto()
@@ -106,15 +106,15 @@ def read_filings(path: Path, *, metadata: bool = False) -> Iterator[ReadOutcome]
         directory (``headers*.jsonl``). Filings without text come from rows without ``text``, an index table (``.tsv``),
         or EDGAR's submissions (``.json``).
     metadata : bool
-        Whether to read also what can be labelled but not searched: headers without their filings, and rows and lists of
-        rows in ``.json``. Then no file is skipped because of its name or its first row.
+        Whether to read, in addition, what can be labelled but not searched: headers without their filings, and rows and
+        lists of rows in ``.json``. In that case, no file is skipped because of its name or its first row.
 
     Raises
     ------
     InvalidArgument
         If the path does not exist.
     MissingExtra
-        If a document is HTML, and the extra ``engine`` is not installed.
+        If a document is HTML and the extra ``engine`` is not installed.
     """
     root = path if path.is_dir() else path.parent
     before = 0
@@ -210,7 +210,7 @@ def _of_row(row: _Row, headers: SidecarHeaders) -> _Read:
 
 
 def _of_row_or_metadata(row: _Row, headers: SidecarHeaders) -> _Read:
-    """Read a row of any kind; a row without text is not united with its header, which is read as a row itself."""
+    """Read a row of any kind; a row without text is not united with its header, which is itself read as a row."""
     if "header" in row and "text" not in row:
         return ReadKind.METADATA, parse_header(str(row["header"])).filing
     if is_metadata_row(row):
@@ -327,7 +327,7 @@ def _unreadable(where: str, file: Path, error: Exception) -> ReadOutcome:
 
 
 def _size(file: Path) -> int:
-    """Return a file's size, or 0 if the file is gone: reading it will report that."""
+    """Return a file's size, or 0 if the file is gone, which reading it will report."""
     try:
         return file.stat().st_size
     except OSError:

@@ -2,8 +2,8 @@
 
 ``headers*.jsonl`` (or with ``.gz``) holds one SGML header per line, as ``{"accession": ..., "header": ...}``. Each row
 in the directory's other files is compared with the header of its accession number, if there is one, and takes the
-header's facts: they are the filing's own, while a row may state those of the company today. All headers of a directory
-are in memory while its rows are read, about two kilobytes each.
+header's facts: the header states the filing's own facts, while a row may state those of the company today. All of a
+directory's headers, about two kilobytes each, are held in memory while its rows are read.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class SidecarHeaders:
     counts: dict[str, int] = field(default_factory=dict)
     """Headers read, by file name."""
     problems: dict[str, list[tuple[int, str]]] = field(default_factory=dict)
-    """Lines that could not be read or have another filing's number, by file name."""
+    """Lines that could not be read or have a different filing's number, by file name."""
     _headers: dict[str, list[Header]] = field(default_factory=dict)
 
     @classmethod
@@ -64,7 +64,7 @@ class SidecarHeaders:
     def compare_and_unite(self, filing: Filing, row: Mapping[str, Any]) -> Filing:
         """Return a row's filing with the header's facts and every disagreement between its sources.
 
-        Without a header, the fields that the row copied from it are compared instead.
+        If the header is missing, the fields that the row copied from it are compared instead.
         """
         headers = self._headers.get(filing.accession_number, [])
         own, copied = facts_of_row(row), facts_copied_from_header(row)
@@ -105,7 +105,7 @@ class SidecarHeaders:
                     try:
                         problem = self._take(line)
                         self.counts[file.name] += 1
-                    except Exception as error:  # noqa: BLE001 - nothing stops the reading, and each is reported
+                    except Exception as error:  # noqa: BLE001 - nothing stops the reading, and each problem is reported
                         problem = problem_of(error).reason
                     if problem:
                         problems.append((number, problem))
@@ -132,9 +132,9 @@ class SidecarHeaders:
 
 
 def with_header(filing: Filing, header: Filing) -> Filing:
-    """Replace a filing's facts by those that its header states; others stay.
+    """Replace a filing's facts by those that its header states; other facts stay.
 
-    The header's items count, unless it lists some without naming them and the row names more.
+    The header's items count, unless the header lists some items without naming them and the row names more.
     """
     own = filing.items
     header_reads_all = bool(header.items) and set(header.items) <= ITEM_NUMBERS
@@ -168,7 +168,7 @@ def _parties(filing: Filing, header: Filing) -> tuple[int, ...]:
 
 
 def _stated(codes: tuple[str, ...]) -> tuple[str, ...]:
-    """Drop empty codes if there are no others; next to others, one stands for a co-registrant without a location."""
+    """Drop empty codes if there are no others; next to others, an empty one is a co-registrant without a location."""
     return codes if any(codes) else ()
 
 

@@ -1,7 +1,7 @@
 """Parse EDGAR full submissions: the header, then each ``<DOCUMENT>`` as plain text.
 
 Graphics, archives, spreadsheets and XBRL files keep their place and type but have no text: labelling needs to know
-which exhibits a filing has (EX-32).
+which exhibits a filing has (such as EX-32).
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def is_submission(beginning: str) -> bool:
 def parse_submission(text: str, *, html: ReadsHtml = html_text) -> Filing:
     """Parse a full submission: header, documents as plain text, and the cover-page facts tagged in them.
 
-    ``html`` converts an HTML document, in this process or in one that can be ended.
+    ``html`` converts an HTML document, in this process or in a process that can be ended.
 
     Raises ``CorruptFile`` if the text ends inside a document, holds several submissions, or its header cannot be read.
     """
@@ -81,8 +81,8 @@ def parse_submission(text: str, *, html: ReadsHtml = html_text) -> Filing:
 def _more_documents(counted: int | None, found: int) -> Iterator[Disagreement]:
     """Yield a disagreement if there are more documents than the header counts: a text can imitate a document's end.
 
-    Fewer are not: of 544 real filings 14 list fewer documents than the header counts, 9 because the source truncated or
-    selected them, and 5 are complete; none lists more.
+    Fewer documents are not a disagreement: of 544 real filings, 14 list fewer documents than the header counts (9
+    because the source truncated or selected them, while 5 are complete), and none lists more.
     """
     if counted is not None and found > counted:
         yield Disagreement(
@@ -163,7 +163,7 @@ def _prose(body: str, kind: str, html: ReadsHtml) -> tuple[str, tuple[DeiFact, .
 
 
 def _with_dei_facts(filing: Filing, facts: list[DeiFact]) -> Filing:
-    """Add the cover-page facts that labelling reads; one tagged twice with different values stays unknown."""
+    """Add the cover-page facts that labelling reads; a fact tagged twice with different values stays unknown."""
     truths: dict[str, set[bool]] = defaultdict(set)
     texts: dict[str, list[str]] = defaultdict(list)
     for fact in facts:

@@ -2,7 +2,7 @@
 
 EDGAR lists every filing of a company in ``CIK##########.json`` (``filings.recent``, one array per column) and, for
 older filings, in ``CIK##########-submissions-###.json`` (the arrays alone). Each row describes one filing of one
-company; its address, SIC code and category describe the company *today*, and are no evidence for the time of filing.
+company; its address, SIC code and category describe the company *today*, and are not evidence for the time of filing.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ def _cells(line: bytes | None) -> list[str]:
 
 
 def is_submissions(value: object) -> bool:
-    """Tell whether a JSON value is an EDGAR submissions file, or a further page of one."""
+    """Tell whether a JSON value is an EDGAR submissions file, or a further page of such a file."""
     return isinstance(value, dict) and ("filings" in value or isinstance(value.get("accessionNumber"), list))
 
 
@@ -142,7 +142,7 @@ def pages_of_submissions(value: Mapping[str, Any]) -> list[str]:
 
 
 def rows_of_submissions(value: Mapping[str, Any], file_name: str) -> list[dict[str, Any]]:
-    """Turn the columns of a submissions file into rows; addresses are the filer's today, and marked as such.
+    """Turn the columns of a submissions file into rows; addresses are those of the filer today, and are marked as such.
 
     ``file_name`` identifies the filer of a further page, which does not state it:
     ``CIK##########-submissions-###.json``. Raises ``CorruptFile`` if the columns are not EDGAR's, or differ in length.
@@ -188,7 +188,7 @@ def _of_filer(filer: Mapping[str, Any]) -> dict[str, Any]:
 def facts_of_row(row: Mapping[str, Any]) -> StatedFacts:
     """Read the fields of a data set's row that were not copied from the filing's own header.
 
-    ``meta_src`` names the source of each field; a field without one counts as the row's own.
+    ``meta_src`` names the source of each field; a field without a source counts as the row's own.
     """
     wanted = frozenset(_ROW_FIELDS) - copied_from_header(row)
     return _facts("data row", row, wanted)

@@ -1,7 +1,7 @@
 """Write the page that documents every policy bit (BITS.md) from the rules, the vocabulary and the policy table.
 
-Nothing is stated twice: a rule keeps its field, text, passages and limits with its test, the vocabulary a bit's meaning
-and regulation, and the role x purpose table the cells that forbid or require it.
+Nothing is stated twice: a rule keeps its field, text, passages and limits with its test; the vocabulary has a bit's
+meaning and regulation; and the role x purpose table has the cells that forbid or require it.
 """
 
 from __future__ import annotations

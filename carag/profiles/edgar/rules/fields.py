@@ -1,7 +1,7 @@
 """Encode a filing's facts as a few integers, which the rules of the policy word test.
 
 One filing is a :class:`Fields` of integers, a corpus is a :class:`Fields` of columns, and the rules use operators that
-mean the same for both. So each rule is written once, for one filing or a million. Sets (of form families, items,
+mean the same for both. Each rule is therefore written once, for one filing or a million. Sets (of form families, items,
 locations) are bitsets; dates are ordinals, 0 if not stated.
 """
 
@@ -153,7 +153,7 @@ def places(business: tuple[str, ...], incorporation: tuple[str, ...], countries:
 
     A state of incorporation in the United States sets no bit, because it does not show where the business is
     (Delaware); one elsewhere does (GDPR Art. 3: establishment). A registrant that states nothing, or an unknown code,
-    may be anywhere: every bit is set, which hides it from sessions barred from any of these places.
+    may be anywhere: every bit is set, which hides the filing from sessions barred from any of these places.
     """
     at = {edgar_places(code) for code in business} | {iso_places(country) for country in countries}
     at |= {edgar_places(code) for code in incorporation} - {PolicyBit.J_US}
@@ -218,7 +218,7 @@ def columns_of(filings: Iterable[Filing]) -> Fields:
     return Fields(*np.ascontiguousarray(rows.T))
 
 
-# Plain integers: a union of IntFlag members takes longer than all the rest.
+# Plain integers: a union of IntFlag members takes longer than everything else together.
 (
     _PRIVATE,
     _OWNER,
@@ -250,10 +250,10 @@ _NOT_NASDAQ: Final = re.compile(
     r"Long-?\s?Term\s+Stock|MIAX|BOX)(?!.*nasdaq).*|none)\s*",
     re.IGNORECASE | re.DOTALL,
 )
-"""Exchanges and markets that are not Nasdaq's; any other may be."""
+"""Exchanges and markets that are not Nasdaq's; any other may be Nasdaq's."""
 _JOBS_ACT: Final = date(2012, 4, 5)
 """The day from which emerging growth companies exist (Pub. L. 112-106). The filer category is today's, so it is ignored
-for earlier filings."""
+for filings before that day."""
 
 
 def _marks(filing: Filing) -> int:

@@ -1,14 +1,14 @@
 """Compute the state bits (18-23) of filings from later filings that amend, supersede or delist them, over time.
 
 This is a pure function of a set of facts, in any order. A filing's history is a sequence of spans, from the minute it
-became public; each span has bits and, for every bit, the accession number that sets it (the earliest of several). Times
-are intervals: a filing whose hour is unknown became public in ``[since, public_at]``. All doubt is resolved towards
-hiding: in the order of two filings, and in the minute from which an event hides (its earliest) or a restatement makes
-admissible again (its latest).
+became public; each span has bits and, for every bit, the accession number of the filing that sets it (the earliest, if
+there are several). Times are intervals: a filing whose hour is unknown became public in ``[since, public_at]``. All
+doubt is resolved towards hiding: in the order of two filings, in the minute from which an event hides (its earliest),
+and in the minute from which a restatement makes admissible again (its latest).
 
 Every rule is about filings that share a CIK, so a new filing can change only their histories. If only the metadata of a
 filing is known (:mod:`carag.profiles.edgar.rules.metadata_only`), a fact that its text would show is a doubt like any
-other: an amendment may carry statements, a Form 25 may remove the common equity.
+other: an amendment may carry statements, and a Form 25 may remove the common equity.
 """
 
 from __future__ import annotations
@@ -71,9 +71,9 @@ def state_history(facts: Iterable[FilingFacts]) -> dict[str, tuple[StateSpan, ..
 
 _Registration = tuple[int, str, str]
 _Reports = dict[tuple[int, str], dict[date, "FilingFacts"]]
-"""For each filer and family, the earliest report of each period."""
+"""For each filer and family, the earliest report for each period."""
 _Periods = tuple[list[date], list["FilingFacts"]]
-"""Ascending periods, each with the earliest report of it or of a later one."""
+"""Ascending periods, each with the earliest report for that period or a later one."""
 
 
 class _State:
@@ -98,7 +98,7 @@ class _State:
         return list(dict.fromkeys(self._as_one[key] for key in _periods(one)))
 
     def _set(self, bit: PolicyBit, filing: FilingFacts, cause: FilingFacts, until: int = NEVER) -> None:
-        """Add an effect; a filing has none on itself."""
+        """Add an effect; a filing has no effect on itself."""
         if filing.accession_number != cause.accession_number:
             self.found[filing.accession_number].append(
                 Effect(cause.since, until, bit, cause.accession_number)
@@ -107,13 +107,13 @@ class _State:
     def amended(self) -> None:
         """Set AMENDED by a later /A of the same CIK, form and period (Rule 12b-15); SUPERSEDED if it has statements.
 
-        An amendment that matches no report's period, or states none, amends the nearest report before it. Registration
-        statements have no period; one and its amendments share a file number (Rule 470), unlike reports, where all of a
-        registrant's share one.
+        An amendment that matches no report's period, or states no period, amends the nearest report before it.
+        Registration statements have no period. A registration statement shares a file number with its amendments only
+        (Rule 470), while all of a registrant's reports share one.
 
         An amendment is by nature later than the filing it amends; only the times of two amendments are compared. Most
-        10-K/As carry only Part III, so one without statements supersedes nothing (PCAOB AS 2905). One known only by its
-        metadata may carry statements, so it supersedes a report that has some.
+        10-K/As carry only Part III, so an amendment without statements supersedes nothing (PCAOB AS 2905). An amendment
+        known only by its metadata may carry statements, so it supersedes a report that has statements.
         """
         for group in (*self._amended_groups(), *self._by_registration.values()):
             amendments = [one for one in group if one.is_amendment]
@@ -176,7 +176,7 @@ class _State:
     def not_latest(self) -> None:
         """Set NOT_LATEST by a report of the same CIK on the same form for a later period (FINRA 2210(d)).
 
-        A report without a period counts as one for a period before it became public.
+        A report without a period counts as a report for a period before the day when it became public.
         """
         counted: _Reports = defaultdict(dict)
         stated: _Reports = defaultdict(dict)
@@ -211,7 +211,7 @@ class _State:
         """Set DELISTED by a Form 25 or 15, or a revocation, of the CIK (Exchange Act s. 12(d), 12(g), 12(j)).
 
         Every document of the filer gets the bit, including the form itself and later filings: a company that still
-        reports may trade nowhere. A form that states it removes a class other than common equity has no effect.
+        reports may trade nowhere. A form that says that it removes a class other than common equity has no effect.
 
         Only the form's text states the class. In EDGAR's index of 152 companies 97 have such forms, 581 in all, and 91
         of the 97 reported in 2025 or later. So a form known only by its metadata counts, until a periodic report proves

@@ -1,4 +1,4 @@
-"""Keep the facts of a filing from which state bits are computed, and the earliest minute it may have become public."""
+"""Keep the facts of a filing from which state bits are computed, and the earliest minute when it may be public."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class FilingFacts:
 
     accession_number: str
     form: str
-    """Without its ``/A``."""
+    """The form without its ``/A``."""
     is_amendment: bool
     ciks: tuple[int, ...]
     period: date | None

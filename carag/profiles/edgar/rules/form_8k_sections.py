@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
 
 class Span(NamedTuple):
-    """Text from ``start`` to the next span."""
+    """The text from ``start`` to the next span."""
 
     start: int
     items: frozenset[str] | None
-    """The items it belongs to; None if unknown."""
+    """The items that the text belongs to; None if unknown."""
 
 
 _NONE: Final[frozenset[str]] = frozenset()
@@ -141,7 +141,7 @@ def _end_of_index(text: str, signed: int) -> int:
 
 
 def _before_items(text: str, end: int) -> list[Span]:
-    """Divide the text before the first item: the cover belongs to no item, a note after it to any."""
+    """Divide the text before the first item: the cover belongs to no item, a note after it to any of them."""
     if end == 0:
         return []
     if not _COVER.search(text, 0, end):
@@ -197,8 +197,8 @@ def _owners(headed: list[frozenset[str]], bodies: list[str]) -> list[frozenset[s
     """Return all items to which each section belongs.
 
     A heading without text shares the text of the next one. Text that another item incorporates belongs to that item
-    too. A section that says it is furnished is furnished; if the report says so of itself, that holds for all items
-    that may be.
+    too. A section that says it is furnished is furnished; if the report says so of itself, all items that may be
+    furnished are.
     """
     owners: list[frozenset[str]] = []
     carried = _NONE
@@ -246,7 +246,7 @@ def exhibit_items(
 ) -> frozenset[str] | None:
     """Return the items whose text names an exhibit (its ``<TYPE>``, such as ``EX-99.1``), or None if they are unknown.
 
-    A section that attaches something without naming the exhibit may mean any exhibit. Other parameters are those of
+    A section that attaches something without naming an exhibit may mean any exhibit. The other parameters are those of
     :func:`item_spans`.
     """
     wanted = _plain(exhibit.upper().removeprefix("EX-"))

@@ -1,8 +1,8 @@
 """Label an EDGAR filing: apply the rules to its fields, and narrow its policy word to each passage.
 
-Rules are data (:mod:`carag.profiles.edgar.rules.rules`). Here are the bits that a filing's own facts set; those that
-later filings set (18-23) are in :mod:`carag.profiles.edgar.rules.filing_events`. Each passage keeps the bits that
-concern it (:mod:`carag.profiles.edgar.rules.narrowing`).
+Rules are data (:mod:`carag.profiles.edgar.rules.rules`). This module sets the bits that a filing's own facts determine;
+the bits that later filings set (18-23) are in :mod:`carag.profiles.edgar.rules.filing_events`. Each passage keeps the
+bits that concern it (:mod:`carag.profiles.edgar.rules.narrowing`).
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
 
 LABELLER_VERSION: Final = "edgar-7"
-"""Must change whenever the same filing may be labelled differently."""
+"""This must change whenever the same filing may be labelled differently."""
 
 
 def label(filing: Filing, *, metadata_only: bool = False) -> Label:
-    """Label a filing; never raises, since a missing fact sets the bits that hide, or quarantines.
+    """Label a filing; never raises, because a missing fact sets the bits that hide the filing, or quarantines it.
 
     With ``metadata_only``, for a header or a row of metadata, lack of text does not quarantine.
     """

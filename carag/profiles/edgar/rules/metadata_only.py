@@ -3,10 +3,11 @@
 A source without text (a row of EDGAR's submissions, of an index, of a data set) makes a *statement*. All statements
 about one accession number are kept, with the facts of its text if one was read, and united when needed:
 
-- Two that contradict each other about a fact from which a label is derived quarantine the filing (``FACTS_DISAGREE``).
-- Each reading has its effects on other filings, so a contradiction hides according to both.
-- If the text is known, it decides the facts that only a text shows, and its time counts; a statement can still add a
-  period, an item or a registrant that the text's source omits.
+- Two statements that contradict each other about a fact from which a label is derived quarantine the filing
+  (``FACTS_DISAGREE``).
+- Each reading has its effects on other filings, so a contradiction hides whatever either reading hides.
+- If the text is known, the text decides the facts that only a text shows, and its time counts; a statement can still
+  add a period, an item or a registrant that the text's source omits.
 
 This is a set union, so order and repetition make no difference.
 """
@@ -43,7 +44,7 @@ def learn(known: dict[str, Facts], filing: Filing, *, metadata_only: bool) -> No
     """Add the facts of a filing, with its text or without, to those known by accession number."""
     gather = facts_of_metadata if metadata_only else facts_of_text
     facts, number = gather(filing, label(filing, metadata_only=metadata_only)), filing.accession_number
-    # Two filings without an accession number cannot be recognised as the same.
+    # Two filings without an accession number cannot be recognised as the same filing.
     known[number] = united(known[number], facts) if number and number in known else facts
 
 
@@ -81,7 +82,7 @@ def is_metadata_only(facts: Mapping[str, Any]) -> bool:
 
 
 def united(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any]:
-    """Unite the known facts of one accession number; of two texts the second counts."""
+    """Unite the known facts about one accession number; of two texts, the second counts."""
     distinct = {
         canonical_json(one, "statement"): one for facts in (first, second) for one in facts.get("stated", ())
     }
@@ -130,7 +131,7 @@ def _main(facts: dict[str, Any]) -> dict[str, Any]:
 
 
 def _joined(one: FilingFacts, stated: Iterable[FilingFacts]) -> FilingFacts:
-    """Give one statement the lists of all: a submissions row names only one registrant."""
+    """Give one statement the lists of all statements, because a submissions row names only one registrant."""
     every = [one, *stated]
     return replace(
         one,
@@ -180,7 +181,7 @@ def _stated(source: str, filing: Filing) -> dict[str, Any]:
 
 
 def _comparable(first: Mapping[str, Any], second: Mapping[str, Any]) -> tuple[StatedFacts, StatedFacts]:
-    """Prepare two sources: rows of two registrants name one each, which is not a contradiction."""
+    """Prepare two sources: the rows of two registrants name one registrant each, which is not a contradiction."""
     both_rows = "facts" in first and "facts" in second
     one, other = (
         StatedFacts(

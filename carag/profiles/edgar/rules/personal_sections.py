@@ -2,8 +2,8 @@
 
 A proxy statement and Part III of an annual report are personal unless a heading shows otherwise. A passage is
 impersonal only if it is in a section about something else (the cover of Schedule 14A, audit fees, how to vote, a table
-of contents) and does not itself mention a person's pay, age or career. A heading of neither kind ends an impersonal
-section; running heads and feet are not headings.
+of contents) and does not itself mention a person's pay, age or career. A heading that is neither personal nor
+impersonal ends an impersonal section; running heads and feet are not headings.
 """
 
 from __future__ import annotations
@@ -124,8 +124,8 @@ def tells_of_an_officer(text: str) -> bool:
 def is_impersonal(text: str, start: int, end: int, *, by_item: bool, is_exhibit: bool = False) -> bool:
     r"""Tell whether a passage of a document is certainly not about a named officer or director.
 
-    With ``by_item`` it is an annual report, where only items 10 to 13 are about persons; otherwise a proxy statement,
-    where any heading counts. An annual report's exhibit with an accountant's opinion is impersonal.
+    With ``by_item`` the document is an annual report, where only items 10 to 13 are about persons; otherwise it is a
+    proxy statement, where any heading counts. An annual report's exhibit with an accountant's opinion is impersonal.
 
     Examples
     --------
@@ -159,7 +159,7 @@ def _is_contents(text: str) -> bool:
 def _cover_of_other_items(text: str, marks: tuple[tuple[int, bool], ...], by_item: bool) -> int:
     """Return where the cover of an amended annual report without items of Part III ends; else 0.
 
-    An amendment contains the complete text of each item that it amends, and of no other (Rule 12b-15).
+    An amendment contains the complete text of each item that it amends, and of no other item (Rule 12b-15).
     """
     others = by_item and bool(marks) and all(impersonal for _, impersonal in marks)
     is_cover = others and marks[0][0] <= _LONGEST_COVER_10K and _COVER_10K.search(text, 0, marks[0][0])

@@ -1,7 +1,7 @@
 """Match periodic reports by period, and unmatched amendments to the reports they may amend.
 
-A filer whose fiscal year ends on a weekday (52 or 53 weeks) may state the month's last day in one header and the year's
-in another, and an amendment may state no period. All doubt is resolved towards hiding.
+A filer whose fiscal year ends on a weekday (52 or 53 weeks) may state the month's last day in one header and the fiscal
+year's last day in another, and an amendment may state no period. All doubt is resolved towards hiding.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ _KNOWN_DAY: Final = 7 * 24 * 60
 
 
 def family_of(form: str) -> str:
-    """Return the periodic report of which a form is a variant, or the form."""
+    """Return the periodic report that a form is a variant of, or the form itself."""
     return periodic_family(form) or form
 
 
 def reported_family(family: str) -> str:
-    """Return the report whose periods a form states; a notice of lateness states those of the late report.
+    """Return the report whose periods a form states; a notice of lateness states the periods of the late report.
 
     Examples
     --------
@@ -49,7 +49,7 @@ def reported_family(family: str) -> str:
 
 
 def periods_as_one(stated: Iterable[Period]) -> dict[Period, Period]:
-    """Map every period to the one it counts as: for reports, the first of those within ten days."""
+    """Map every period to the period that it counts as: for reports, the first of those within ten days."""
     by_report: dict[tuple[int, str], list[Period]] = defaultdict(list)
     found: dict[Period, Period] = {}
     for one in stated:
@@ -69,7 +69,7 @@ def periods_as_one(stated: Iterable[Period]) -> dict[Period, Period]:
 def unmatched_amendments(
     filings: Iterable[FilingFacts], keys: Mapping[str, set[Period]]
 ) -> list[tuple[FilingFacts, int, FilingFacts]]:
-    """Find amendments whose period no report has, and the reports they may amend.
+    """Find amendments whose period no report has, and the reports that these may amend.
 
     ``keys`` has the periods under which each accession number counts, in all its readings. Returns tuples of amendment,
     CIK, and the nearest report before it within 380 days; in doubt, each candidate.
@@ -91,14 +91,14 @@ def unmatched_amendments(
 
 
 def _repeats_its_day(report: FilingFacts) -> bool:
-    """Tell whether a report states the day it was filed as its period, as headers do; then it states none."""
+    """Tell whether a report states the day it was filed as its period, as headers do; such a report states none."""
     if report.period is None or report.public_at - report.since > _KNOWN_DAY:
         return False
     return report.period >= datetime.fromtimestamp(report.since * 60, EASTERN).date()
 
 
 def _nearest(amendment: FilingFacts, reports: Iterable[FilingFacts]) -> list[FilingFacts]:
-    """Return the reports that may be the last before an amendment; several if times are uncertain."""
+    """Return the reports that may be the last one before an amendment, several if times are uncertain."""
     near = [
         one
         for one in reports

@@ -65,7 +65,7 @@ def _at(bit: PolicyBit) -> Test:
 
 
 def _reports(*numbers: str, unreadable: bool = True) -> Test:
-    """Test for 8-K items; an 8-K with an unreadable item, or none, may report any of them."""
+    """Test for 8-K items; an 8-K that has an unreadable item, or no items at all, may report any of them."""
     mask = item_mask(*numbers) | (UNREADABLE if unreadable else 0)
     return lambda of: _current(of) & (of.items & mask != 0)
 
@@ -95,7 +95,7 @@ def certified(of: Fields) -> Column:
     """Test whether an amendment carries financial statements, by its exhibits or its text.
 
     A section 906 certificate accompanies every report with statements (Rule 13a-14(b)): EX-32, or EX-13 for a 20-F. For
-    filings before section 906, and sources without a list of exhibits, the text is searched
+    filings before section 906, and for sources without a list of exhibits, the text is searched
     (:mod:`carag.profiles.edgar.facts.financial_statements`). A financial data schedule (EX-27) proves nothing:
     amendments were filed to add one that had been omitted.
     """
@@ -113,7 +113,7 @@ def _part_iii(of: Fields) -> Column:
 
 
 def _in_matrix_years(of: Fields) -> Column:
-    """Test the filing date, else the acceptance date, else the accession year; an unknown one counts as inside."""
+    """Test the filing date, else the acceptance date, else the accession year; an unknown date counts as inside."""
     (first, first_year), (last, last_year) = _MATRICES
     by_filed = (of.filed >= first) & (of.filed <= last)
     by_accepted = (of.filed == 0) & (of.accepted >= first) & (of.accepted <= last)
@@ -327,7 +327,7 @@ RULES: Final = (
 
 
 class QuarantineCode(StrEnum):
-    """Why a filing cannot be labelled."""
+    """A reason why a filing cannot be labelled."""
 
     NO_ACCESSION_NUMBER = "NO_ACCESSION_NUMBER"
     NO_FORM = "NO_FORM"
@@ -386,6 +386,7 @@ QUARANTINES: Final = (
 def words(columns: Fields) -> NDArray[np.uint32]:
     """Label n filings at once, from :func:`~carag.profiles.edgar.rules.fields.columns_of`; an (n,) uint32 array.
 
-    The words are those that :func:`~carag.profiles.edgar.rules.labeller.label` gives the filings one at a time.
+    The words are those that :func:`~carag.profiles.edgar.rules.labeller.label` gives when it labels the filings one at
+    a time.
     """
     return label_words(columns, RULES, QUARANTINES)
