@@ -225,7 +225,7 @@ class _Run:
             runner.ask(self.truth, pairs, systems, systems.names, self.models.generator.name)
 
     def judge(self, pairs: list[Pair], judge: Judge) -> str:
-        """Have the answers to as many pairs judged as wanted, chosen as for the second generator."""
+        """Have the answers to the wanted number of pairs judged; the pairs are chosen as for the second generator."""
         some = pairs_for_model(pairs, count=self.settings.judge_pairs, seed=self.settings.seed)
         with self._systems(JUDGED_SYSTEMS) as systems:
             return judged_json(judge, judge_answers(judge, self.truth, some, systems, say=self.say))

@@ -96,7 +96,8 @@ def render(template: Template, question: str, passages: Sequence[Passage], withh
     ----------
     passages : sequence of Passage
         The admissible passages, numbered from 1 in the given order and preceded by the list of their documents. Heads
-    of split tables, which the record of the answer names, are put above the rows. withheld : Withheld
+        of split tables, which the record of the answer names, are put above the rows.
+    withheld : Withheld
         Its ``kinds``, which follow from the policy alone, and its ``topic``, which rests on the question and
         admissible documents; its ``hidden`` is never used.
     """

@@ -60,8 +60,8 @@ def chunk(text: str, *, target: int = 1000, limit: int = 1500) -> list[Chunk]:
     r"""Split a document into passages.
 
     From each start, the best kind of boundary within reach is chosen, and of that kind the one nearest to `target`.
-    What is within reach extends from half of `target` to `limit`, but not into the last half of `target` in the
-    document, so that the last passage is not very short.
+    A boundary is within reach from half of `target` to `limit` after the start, unless less than half of `target` would
+    remain after it, so that the last passage is not very short.
     """
     if not 1 <= target <= limit:
         raise InvalidArgument(

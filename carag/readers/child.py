@@ -136,9 +136,8 @@ def _serve(seconds: int, memory: int) -> None:
         name, size = head.split()
         content = requests.read(int(size))
         used = resource.getrusage(resource.RUSAGE_SELF)
-        _limit(
-            resource.RLIMIT_CPU, int(used.ru_utime + used.ru_stime) + 1 + seconds
-        )  # the limit counts whole seconds
+        # The limit counts whole seconds.
+        _limit(resource.RLIMIT_CPU, int(used.ru_utime + used.ru_stime) + 1 + seconds)
         reply = json.dumps(_reply(name, content)).encode()
         replies.write(f"{len(reply)}\n".encode() + reply)
         replies.flush()

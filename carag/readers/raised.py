@@ -51,7 +51,7 @@ _POWERS_UNLESS_NOTED: Final = [
 _NAMED: Final = re.compile(r"(?i)(?:(?:foot|end)?note|nb)\s+")
 _BETWEEN: Final = re.compile(r"[,;\s]+|[)\]]\s*[(\[]")
 _SHOWS_A_MARK: Final = re.compile(r"[^\W_]|[*†‡§¶#+-]")
-"""Any other sign is not a note mark: courts put a slash after each mark."""
+"""No other sign is a note mark: courts put a slash after each mark."""
 _MINUS: Final = str.maketrans("−–‐‑", "----")
 
 

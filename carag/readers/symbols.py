@@ -54,9 +54,7 @@ def symbol(font: str, code: int) -> str:
     if code not in _PRIVATE and (not is_symbol_font(font) or chr(code).isspace()):
         return chr(code)
     table = _FONTS.get(font.lower(), {})
-    if (
-        code > 0xFF and code not in _PRIVATE
-    ):  # no such font has this code, unless it is a byte of Windows-1252
+    if code > 0xFF and code not in _PRIVATE:  # no such font has it unless it is a byte of Windows-1252
         byte = chr(code).encode("cp1252", "ignore")
         return table.get(byte[0], chr(code)) if byte else chr(code)
     return table.get(code & 0xFF, f"⟨{font or 'font unknown'} {code:04X}⟩")

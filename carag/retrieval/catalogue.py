@@ -288,7 +288,7 @@ def _kinds_of(values: tuple[str, ...]) -> Lexicon:
 
 
 def _text(stated: dict[str, Any], name: str | None) -> str:
-    """Return a field's value if a question could name it, as it can a text of one line; otherwise an empty text."""
+    """Return a field's value if it is a text of one line, which a question could name; otherwise an empty text."""
     value = stated.get(name) if name else None
     return value if isinstance(value, str) and value.isprintable() and len(value) <= MAX_LABEL else ""
 

@@ -128,8 +128,8 @@ class CrossEncoder:
     ) -> NDArray[np.float64]:
         """Judge a claim by each text: return ``(n, labels)`` float64, the softmax of the logits.
 
-        Of a long text, the window counts in which the logit ``decides``, by default that of ``label``, is greatest.
-        Raises as :meth:`rerank` does, and also for a model with a single logit.
+        In a long text, the window that counts is the one with the greatest logit ``decides``, by default that of
+        ``label``. Raises as :meth:`rerank` does, and also for a model with a single logit.
         """
         if len(self.labels) == 1:
             raise InvalidArgument(f"{self.name} gives a single logit; use a model with two or more")

@@ -80,7 +80,7 @@ class OwnEmbedder:
         is_complete = stated is not None and hasattr(given, "remote")
         if is_embedder(self.name) and not is_complete:
             raise InvalidArgument(
-                f"the embedder is called {self.name!r} like one of CARAG's own, whose gate and stores do not fit it; "
+                f"the embedder is called {self.name!r}, like one of CARAG's own, whose gate and stores do not fit it; "
                 "give it a different name"
             )
         own = str(stated or "")

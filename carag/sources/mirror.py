@@ -160,7 +160,8 @@ def fetch(
     folder : Path
         A folder that is new, empty, or was mirrored into before. ``FOLDER.fetch`` next to it keeps the state from which
         a killed run continues. ``metadata.jsonl`` states each file's ``url``, when the file was ``fetched`` and, if the
-    server said so, when it was ``last_modified``. contact : str
+        server said so, when it was ``last_modified``.
+    contact : str
         An e-mail address or a page, sent with every request, so that the site's owner can complain.
     prefixes : tuple of str
         Paths below which a document must be; by default the folder of the start.

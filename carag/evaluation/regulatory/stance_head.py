@@ -84,8 +84,9 @@ class StanceHead:
     Parameters
     ----------
     weights : bytes, optional
-        As ``bench/metric/train_stance.py`` (tag ``evidence-0.3``) writes them; by default the weights that ship with
-    the package. knows_requirements : bool
+        As ``bench/metric/train_stance.py`` (tag ``evidence-0.3``) writes them; by default the weights that
+        ship with the package.
+    knows_requirements : bool
         Whether to use what was learnt about single requirements.
 
     Examples

@@ -91,8 +91,8 @@ class Estimate:
     """A mean with its 95 % interval.
 
     ``effective`` is the effective sample size: the variance of one row over the variance of the mean among replicates,
-    at most the denominator. If all rows agree there is no variance, and the effective sample size is Kish's ``(sum of
-    m)^2 / sum of m^2`` over the numbers m of rows per filer, as if the rows of a filer always agreed.
+    at most the denominator. If all rows agree there is no variance, and the effective sample size is Kish's
+    ``(sum of m)^2 / sum of m^2`` over the numbers m of rows per filer, as if the rows of a filer always agreed.
     """
 
     value: float

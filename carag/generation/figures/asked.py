@@ -48,7 +48,7 @@ _MORE_THAN_A_FIGURE: Final = re.compile(
     r"|higher|lower|half|h[12]|ytd|year-to-date|to\sdate|more|less|than|except|excluding|excl|without|adjusted|if)\b",
     re.IGNORECASE,
 )
-"""Words that make a question one that the figure of one row does not answer, or not for certain."""
+"""Words that make a question one that the figure of a single row does not answer, or may not answer."""
 _COMPUTES: Final = re.compile(
     r"\b(?:change[ds]?|increase[ds]?|decrease[ds]?|grow(?:th|n|s)?|grew|declin\w+|difference|ratio|margin|average|mean|median"
     r"|proportion|share\sof|as\sa?\s?(?:%|percent\w*)|percent(?:age)?|portion|sum|combined|cagr|turnover|yield|per)\b",

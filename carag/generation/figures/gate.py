@@ -107,7 +107,8 @@ def look_up(
     ----------
     reading : Reading
         The reading of the asking sentences, with a table of names whose keys are :func:`company_key` of the passages'
-    companies. passages : sequence of Passage
+        companies.
+    passages : sequence of Passage
         The admissible ones, and no others.
     lexicon : Lexicon, optional
         Terms that captions use for words of the question; they distinguish rows and do not open the gate.
@@ -164,9 +165,7 @@ def look_up(
         and not asked - _WHOLE - terms(named[1][0])
         and not computes(words) - terms(named[1][0])
     ):
-        found = _one_value(
-            rows_of(named[0], whole)
-        )  # a row whose label merely sounds like the entry does not count
+        found = _one_value(rows_of(named[0], whole))  # a row that merely sounds like the entry does not count
     else:
         found = _by_words(words, asked, more, names, usable)
     if found is None or numbers - _words_of(found) or _names_others(sentence, mention, _words_of(found)):

@@ -164,8 +164,6 @@ def _with_days(text: str, items: list[Reference], where: Listing) -> list[Refere
         if len(column) == len(several):
             several = [one._replace(date=date_of(day)) for one, day in zip(several, column, strict=True)]
         elif column and "\n" in text[several[-1].start : column[0].start()]:
-            several[-1] = several[-1]._replace(
-                date=None
-            )  # the first day of a column, which may belong to another row
+            several[-1] = several[-1]._replace(date=None)  # a column's first day may belong to another row
         found += several
     return found

@@ -59,7 +59,7 @@ _ADDRESSES: Final = re.compile(rf"\b(?:{_OPENING})\b", re.I | re.S)
 _INTRODUCES: Final = re.compile(rf"\b(?:{_OPENING}|vide|had\s+issued)\b", re.I | re.S)
 """Words that introduce a circular to which "the said circular" refers back."""
 _ALL: Final = re.compile(r"\s*(?:all|any)\b", re.I)
-""""All instructions" on a subject are more than the opening names."""
+"""Words for all instructions on a subject, which are more than the opening names."""
 _FOLLOWS: Final = re.compile(
     r"\bfollowing\s+(?:\w+\s+){0,3}(?:circular|direction|instruction|guideline|notification)|\b(?:at|in)\s+\((?:i|a|1)\)",
     re.I,

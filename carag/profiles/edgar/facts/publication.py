@@ -164,7 +164,7 @@ def eastern(digits: str) -> datetime | None:
 
 
 def acceptance_readings(stated: str) -> tuple[datetime, ...]:
-    """Return every moment that an acceptance time may mean, the latest first; empty if the text is not a time.
+    """Return every moment that an acceptance time may mean, the latest first; empty if it states no moment.
 
     A stated offset is trusted. ``Z`` has an Eastern and a UTC reading; if either is midnight, it is a date without a
     time.

@@ -108,8 +108,8 @@ class _State:
         """Set AMENDED by a later /A of the same CIK, form and period (Rule 12b-15); SUPERSEDED if it has statements.
 
         An amendment that matches no report's period, or states no period, amends the nearest report before it.
-        Registration statements have no period. A registration statement shares a file number with its amendments only
-        (Rule 470), while all of a registrant's reports share one.
+        Registration statements have no period. A registration statement and its amendments share a file number of their
+        own (Rule 470), while all of a registrant's reports share one.
 
         An amendment is by nature later than the filing it amends; only the times of two amendments are compared. Most
         10-K/As carry only Part III, so an amendment without statements supersedes nothing (PCAOB AS 2905). An amendment
