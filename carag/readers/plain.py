@@ -41,5 +41,5 @@ def decoded(content: bytes, encoding: str = "utf-8") -> str:
     except UnicodeDecodeError as error:
         raise Unreadable(
             ProblemKind.BROKEN,
-            f"byte {error.start + 1} is not valid in {encoding}, the stated or default encoding; convert the file",
+            f"byte {error.start + 1} is not valid {encoding}, the stated or default encoding; convert the file",
         ) from None
