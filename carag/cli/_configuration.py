@@ -36,11 +36,11 @@ SETTINGS: Final = (
     *("store", "retain", "not_before", "backend"),
     *("embedder", "generator", "ranker", "reranker"),
 )
-"""Parameters of commands that the file can set, by the same names."""
+"""Command parameters that the file can set, under the same names."""
 _PAGE: Final = "docs/reference/configuration.md"
 _MAX_BYTES: Final = 1 << 16
 _MARKS: Final = ("corpus.db", "audit.db", "shared.url")
-"""A directory with one of these files is a store, or a copy of its log."""
+"""A directory with one of these files is a store, or holds a copy of a store's log."""
 _ROOT: Final = 0
 """The user id of root."""
 _SECRET: Final = re.compile("key|token|secret|password", re.IGNORECASE)
@@ -49,22 +49,24 @@ Text = Field(default=None, min_length=1)
 
 
 _BEGUN: Final = """\
-## Settings of carag in this directory. Options come first, then the environment, then this file:
-## docs/reference/configuration.md. Paths are relative to this file. Who can write this file can make carag run code.
+## Settings for carag in this directory. Options come first, then the environment, then this file:
+## docs/reference/configuration.md. Paths are relative to this file.
+## Anyone who can write this file can make carag run code.
 schema = 1
 store = {store}
 
-## What makes vectors: the store keeps what it was made with. Arguments go next to the name, as embedder.url = "...".
+## The embedder, which makes vectors: a store keeps the one it was made with.
+## Arguments go next to the name, as embedder.url = "...".
 {mark}embedder.name = {embedder}
 
 ## What writes answers; MODULE:FACTORY names your own, imported from Python's path and from the folder in path.
 # generator.name = "extractive"
 # path = "models"
 
-## What finds passages: by similarity, words and what the question names; "dense" by similarity alone.
+## How passages are found: by similarity, by words and by what the question names; "dense" uses similarity alone.
 # ranker = "{ranker}"
 
-## What orders the passages found, before a generator reads them. Their texts are sent to it.
+## The reranker, which puts the passages found in order before a generator reads them. It is sent their texts.
 # reranker = {{ name = "jina:MODEL", url = "http://127.0.0.1:8080/v1" }}
 
 ## How long records must be kept: {classes}.
@@ -76,7 +78,7 @@ store = {store}
 ## Where vectors are searched: "native", in an index file of the store, or on a server that holds a copy of its rows.
 # backend = "postgresql://carag_rows@HOST/DATABASE"
 
-## The service that carag serve runs is set up in a table [service]: docs/how-to/run-the-service.md.
+## The service that carag serve runs is configured in a table [service]: docs/how-to/run-the-service.md.
 """
 
 
@@ -171,7 +173,7 @@ class Configuration:
         return f"{self.path} names the store: commands in this directory need no --store"
 
     def lookups(self) -> dict[str, Lookup]:
-        """Return the look-up of each parameter in the file, for Click's ``default_map``."""
+        """Return a look-up for each parameter in the file, for Click's ``default_map``."""
         if self._may_be_absent and not os.path.lexists(self.path):
             return {}
         return {name: Lookup(self, name) for name in SETTINGS}
@@ -184,7 +186,7 @@ class Configuration:
         return str(self.path.parent / value) if value and name in ("store", "not_before") else value
 
     def service(self) -> ServiceSettings:
-        """Return the table ``[service]``, with paths relative to the current directory; InvalidArgument without it."""
+        """Return the table ``[service]``, its paths relative to the current directory; InvalidArgument without it."""
         if self._said is None or self._said.service is None:
             raise InvalidArgument(
                 f"{self.path} has no table [service], which says whose tokens are accepted; see {_PAGE}"
@@ -192,9 +194,10 @@ class Configuration:
         return self._said.service.at(self.path.parent)
 
     def made(self, what: Kind, name: str, *, not_in: Path) -> Any:
-        """Make the model of this name, with the file's arguments and folder if the file has the same name.
+        """Make the model of this name, with the file's arguments and folder if the file names the same model.
 
-        A name of CARAG's own without arguments is returned as it is. Raises as :func:`carag.engine.made_by_name` does.
+        The name of one of CARAG's own models, if it has no arguments, is returned as it is. Raises as
+        :func:`carag.engine.made_by_name` does.
         """
         from carag.engine.factories import is_factory, made_by_name
 
@@ -208,7 +211,7 @@ class Configuration:
             if is_factory(name) and self._said.path is not None:
                 folder = str((self.path.parent / self._said.path).resolve())
                 if folder not in sys.path:
-                    sys.path.append(folder)  # last: nothing there stands in for what is installed
+                    sys.path.append(folder)  # last, so that nothing there can replace an installed module
             return made_by_name(what, name, arguments, not_in=not_in)
 
     @cached_property
@@ -218,7 +221,7 @@ class Configuration:
         check_outside_stores(self.path)
         if not self.is_given:
             _check_owner(self.path)
-        _check_no_secrets(self._toml)  # before anything could show one
+        _check_no_secrets(self._toml)  # before any message could show a secret
         _check_no_second_copy(self._toml)
         return self._toml.read(_Document)
 
@@ -243,7 +246,7 @@ class Lookup:
 
 
 def read_toml(path: Path) -> Toml:
-    """Read a settings file of at most 64 KiB in UTF-8; InvalidArgument for any other."""
+    """Read a settings file: UTF-8 text of at most 64 KiB; InvalidArgument for anything else."""
     data = read_bytes(path, "name a settings file", most=_MAX_BYTES + 1)
     if len(data) > _MAX_BYTES:
         raise InvalidArgument(
@@ -257,7 +260,7 @@ def read_toml(path: Path) -> Toml:
 
 
 def begun(store: Path, home: Path, embedder: str | None) -> str:
-    """Return the settings file of a new store, for the directory ``home``; a line without its ``# `` is a setting."""
+    """Return the text of a new store's settings file in ``home``; a line becomes a setting without its ``# ``."""
     from carag.retrieval import DEFAULT_EMBEDDER, RANKERS
 
     there, here = store.resolve(), home.resolve()
@@ -290,7 +293,7 @@ def check_outside_stores(path: Path) -> None:
 
 
 def toml_text(value: str) -> str:
-    """Write a text as a TOML string, whose escapes are those of JSON except for DEL; InvalidArgument if not UTF-8."""
+    """Write a text as a TOML string, escaped as in JSON except for DEL; InvalidArgument if it is not UTF-8."""
     try:
         value.encode("utf-8")
     except UnicodeEncodeError:
@@ -301,11 +304,11 @@ def toml_text(value: str) -> str:
 
 
 def _check_owner(path: Path) -> None:
-    """Refuse a file of another user that was found, not given; so does Git (git-config, safe.directory)."""
+    """Refuse another user's file if it was found, not given; Git does the same (git-config, safe.directory)."""
     owners = {path.lstat().st_uid, path.stat().st_uid if path.exists() else _ROOT}
     for owner in owners - {_ROOT, os.geteuid()}:
         raise InvalidArgument(
-            f"{path} belongs to another user (uid {owner}) and could name code to run; read it, and if you trust it "
+            f"{path} belongs to another user (uid {owner}) and could name code to run; read it, and if you trust it, "
             f"name it yourself: carag --config {path}"
         )
 
@@ -315,7 +318,8 @@ def _check_no_secrets(toml: Toml) -> None:
         with toml.at(*place):
             name = shown(str(place[-1]))
             raise InvalidArgument(
-                f"a secret must not be in a file: put it into the environment, and name the variable here as {name}_env"
+                f"a secret must not be in a file: put the secret into the environment, and name its variable here as "
+                f"{name}_env"
             )
 
 

@@ -1,4 +1,4 @@
-"""Name the bits of records and receipts, by the profiles that ship with the package or by one that is given."""
+"""Name the bits in records and receipts, using the profiles that ship with the package or one that is given."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _meanings(profile: Texts | None, table: str) -> dict[str, str] | None:
     own = None if profile is None else bits_named(table, profile)
     if profile is not None and own is None:
         raise InvalidArgument(
-            f"the profile given is not the one that the record names, {table}; give its two files as they were "
-            "when the question was asked"
+            f"the profile given is not the one that the record names, {table}; give that profile's two files as they "
+            f"were when the question was asked"
         )
     return own or shipped_bits(table)

@@ -82,7 +82,7 @@ def opened_log(store: Path) -> Iterator[AuditLog]:
 
 
 def reader_of(store: Path, vkey: str | None) -> LogReader:
-    """Open a log for reading, by the key given or the one in the store; a writer may be at work meanwhile."""
+    """Open a log for reading, with the key given or the one in the store; a writer may be at work meanwhile."""
     from carag.audit.auditor.reader import LogReader
 
     return LogReader(store, vkey=given_key(vkey))
@@ -103,7 +103,7 @@ def profile_texts(folder: Path | None) -> tuple[str, str] | None:
 
 
 def table_in(path: Path) -> PolicyTable:
-    """Read the table of a profile's folder, or a TOML file with a table of EDGAR's bits."""
+    """Read the table in a profile's folder, or a TOML file with a table of EDGAR's bits."""
     from carag.policy import PolicyTable, Profile
 
     if path.is_dir():

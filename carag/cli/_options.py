@@ -45,7 +45,7 @@ EmbedderName = Annotated[
         metavar="NAME",
         envvar="CARAG_EMBEDDER",
         help="[b]minilm[/b] (default of a new store), [b]wordllama[/b], or [b]MODULE:FACTORY[/b], your own embedder. "
-        "A store keeps the one that it was made with.",
+        "A store keeps the embedder that it was made with.",
     ),
 ]
 RankerName = Annotated[
@@ -54,8 +54,9 @@ RankerName = Annotated[
         "--ranker",
         metavar="NAME",
         envvar="CARAG_RANKER",
-        help="What finds passages: [b]fused-1[/b] by similarity, words and what the question names; [b]dense[/b] by "
-        "similarity alone; append [b]+mmr-0.7-20[/b] to choose, among the best 20, those that repeat each other least. "
+        help="How passages are found: [b]fused-1[/b] by similarity, by words and by what the question names; "
+        "[b]dense[/b] by similarity alone. Append [b]+mmr-0.7-20[/b] to choose, among the best 20, those that "
+        "repeat each other least. "
         "Default: the profile's.",
     ),
 ]
@@ -70,7 +71,7 @@ Key = Annotated[
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
 AsJsonLines = Annotated[bool, typer.Option("--json", help="Print one JSON object per line instead of text.")]
 ClaimedRole = Annotated[
-    str, typer.Option(metavar="R", help="[b]auditor[/b] or [b]privacy_officer[/b], as claimed.")
+    str, typer.Option(metavar="R", help="The role claimed: [b]auditor[/b] or [b]privacy_officer[/b].")
 ]
 Retain = Annotated[
     str | None,
@@ -118,7 +119,7 @@ def store_settings(
     not_before: Path | None = None,
     backend: str | None = None,
 ) -> dict[str, Any]:
-    """Return those options that were given, as arguments of ``Engine.open``."""
+    """Return the options that were given, as arguments for ``Engine.open``."""
     given: dict[str, Any] = {"retain": retain, "backend": backend}
     if not_before is not None:
         given["not_before"] = read_text(not_before)
@@ -134,7 +135,7 @@ def model_settings(
     ranker: str | None = None,
     reranker: str | None = None,
 ) -> dict[str, Any]:
-    """Return the models named, as arguments of ``Engine.open``; ``MODULE:FACTORY`` is imported from outside the store.
+    """Return the models named, as arguments for ``Engine.open``; ``MODULE:FACTORY`` is imported from outside the store.
 
     Names come from the command line, the environment and ``carag.toml`` alone, never from a store. If none of them
     names an embedder, the one that ``carag trust`` pinned to the store is used.

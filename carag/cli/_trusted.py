@@ -2,7 +2,7 @@
 
 Pins are kept in the user's own directory, never in a store: a store that was handed over has its own signing key and
 could sign a pin. A store is identified by the keys of its log. A pin holds the name and fingerprint of the embedder;
-if the store's embedder is another, nothing is imported.
+if the store has a different embedder, nothing is imported.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ schema = 1
 
 
 class Pin(BaseModel):
-    """What makes the embedder of one store; its name, fingerprint and the log's vkeys are as when it was pinned.
+    """The code that makes one store's embedder, with what identified the embedder and the log when it was pinned.
 
     At least one of the vkeys is still in the store after a rotation.
     """
@@ -64,7 +64,7 @@ class Pins:
         return next((pin for pin in self.all if not {*pin.keys}.isdisjoint(keys)), None)
 
     def add(self, pin: Pin) -> None:
-        """Keep a pin durably, in place of an earlier one of the same store."""
+        """Keep a pin durably, in place of any earlier pin of the same store."""
         with self._writing():
             self.all = [one for one in self._read() if {*one.keys}.isdisjoint(pin.keys)] + [pin]
 

@@ -57,7 +57,7 @@ def _root(
         bool, typer.Option("--version", help="Print the version and exit.", is_eager=True, callback=_version)
     ] = False,
     verbose: Annotated[
-        bool, typer.Option("--verbose", "-v", help="Log to standard error what is done; never content.")
+        bool, typer.Option("--verbose", "-v", help="Log to standard error what is done, but never content.")
     ] = False,
     config: Annotated[
         Path | None,

@@ -55,7 +55,8 @@ AsOf = Annotated[
     typer.Option(
         "--as-of",
         metavar="D",
-        help="Answer from what was public then: a date (its end, in the profile's time zone) or a time with zone. "
+        help="Answer from what was public at this time: a date (its end, in the profile's time zone) or a time with "
+        "zone. "
         "Default: now.",
     ),
 ]
@@ -64,8 +65,8 @@ Entity = Annotated[
     typer.Option(
         "--entity",
         metavar="CIK",
-        help="Only passages about no company or person but those given; for an access request, about any of them. Can "
-        "be repeated.",
+        help="Only passages about the companies or persons given and about no others; for an access request, about "
+        "any of those given. Can be repeated.",
     ),
 ]
 Narrowed = Annotated[
@@ -93,7 +94,8 @@ RerankerName = Annotated[
         "--reranker",
         metavar="NAME",
         envvar="CARAG_RERANKER",
-        help="What orders the passages found: a name that [b]carag.toml[/b] sets up, or [b]MODULE:FACTORY[/b].",
+        help="The reranker, which puts the passages found in order: a name defined in [b]carag.toml[/b], or "
+        "[b]MODULE:FACTORY[/b].",
     ),
 ]
 Subject = Annotated[
@@ -159,7 +161,7 @@ def ask(
         say_json(answer.to_json())
     else:
         _show_answer(answer, receipt)
-        if answer.why in ("UNKNOWN_ROLE", "UNKNOWN_PURPOSE"):  # such as those of another store
+        if answer.why in ("UNKNOWN_ROLE", "UNKNOWN_PURPOSE"):  # such as a role of another store
             say(
                 f"{store} is a store of the profile {profile}; carag policy show --store {store} lists its roles"
             )
@@ -181,9 +183,9 @@ def explain(
 ) -> int:
     """Say why a passage is admissible or hidden for a session.
 
-    Says which rule hides it, under which regulation, what in its filing caused that, and who can lift it and how. A
-    role that must not know of hidden passages gets the same answer for a hidden chunk as for one that does not exist
-    (exit code 3).
+    Names the rule that hides it, the regulation behind the rule, what in the filing caused it, and who can lift it and
+    how. A role that must not know of hidden passages gets the same answer for a hidden chunk as for one that does not
+    exist (exit code 3).
 
     [dim]carag explain 0000002488-23-000076:00003 --store store --role compliance --purpose surveil[/dim]
     """
@@ -227,7 +229,7 @@ def serve(
             metavar="FILE",
             is_eager=True,
             callback=_settings_from,
-            help="The settings file, with a table [b]\\[service][/b]: whose tokens are accepted and what they grant.",
+            help="The settings file; its table [b]\\[service][/b] says whose tokens are accepted and what they grant.",
         ),
     ] = None,
     port: Annotated[
@@ -442,7 +444,7 @@ def _show_answer(answer: Answer, receipt: Path | None) -> None:
     say(f"record {answer.receipt.seq} in the audit log; {where}", style="dim")
     if answer.follows is not None:
         say(
-            f"record {answer.follows.seq} in the audit log: what has changed about the documents since",
+            f"record {answer.follows.seq} in the audit log says what has changed about the documents since",
             style="dim",
         )
 

@@ -56,12 +56,14 @@ Anchors = Annotated[
     typer.Option(
         "--anchor",
         metavar="ANCHOR",
-        help="An anchor to confirm it with, written as for [b]carag audit anchor --to[/b]; can be repeated.",
+        help="An anchor to confirm the evidence with, written as for [b]carag audit anchor --to[/b]; can be repeated.",
     ),
 ]
 SecondOpinion = Annotated[
     str | None,
-    typer.Option("--second-opinion", metavar="NAME", help="[b]pymerkle[/b]: check with it as well."),
+    typer.Option(
+        "--second-opinion", metavar="NAME", help="[b]pymerkle[/b]: check with that package as well."
+    ),
 ]
 
 
@@ -98,7 +100,7 @@ def verify(
     second_opinion: SecondOpinion = None,
     as_json: AsJson = False,
 ) -> int:
-    """Hash every record again and compare with what was signed, here and in what was kept elsewhere.
+    """Hash every record again and compare the hashes with what was signed, here and in whatever was kept elsewhere.
 
     Without a checkpoint, receipt or anchor from elsewhere, a log that was cut short, rolled back, or rewritten with a
     stolen key looks whole. Evidence whose anchor is not named ends in "cannot tell".
@@ -185,12 +187,12 @@ def replay(
         typer.Option(
             "--table",
             metavar="FILE_OR_DIR",
-            help="The table in force then, or its profile's folder. Default: the tables that ship with CARAG.",
+            help="The table in force at the time, or its profile's folder. Default: the tables that ship with CARAG.",
         ),
     ] = None,
     as_json: AsJson = False,
 ) -> int:
-    """Derive each record's masks again from role, purpose and table, and check every passage by them.
+    """Derive each record's masks again from role, purpose and table, and check every passage against them.
 
     Records that cannot be checked, such as those under another table, are counted, and the exit code is 2.
 
@@ -232,7 +234,7 @@ def export(
 ) -> int:
     """Verify the log and write all records as JSON lines, with the checkpoint, the tree and the public key.
 
-    Nothing personal is exported: commitments are, but not the salts and values behind them, nor any passage's text.
+    Nothing personal is exported: commitments are, but neither the salts and values behind them nor any passage's text.
     Check the directory with ``scripts/verify_receipt.py DIR --key VKEY``.
 
     [dim]carag audit export --store store --out export-2026-11[/dim]

@@ -16,7 +16,8 @@ from carag.errors import InvalidArgument
 def rotate(
     store: Store,
     overlap_days: Annotated[
-        int, typer.Option("--overlap-days", metavar="N", help="For how long the old key signs as well.")
+        int,
+        typer.Option("--overlap-days", metavar="N", help="How many days the old key goes on signing too."),
     ] = 7,
     receipt: Annotated[
         Path | None,
@@ -28,10 +29,10 @@ def rotate(
         bool, typer.Option("--ml-dsa", help="Add an ML-DSA-44 key instead, which signs what is anchored.")
     ] = False,
 ) -> int:
-    """Give the log a new key, record that under the old one, and print the new vkey.
+    """Give the log a new key, record the change under the old key, and print the new vkey.
 
     Run it again to finish an interrupted rotation. Give the new vkey, or the receipt, to those who verify; old receipts
-    verify with the old vkey, and with the file [b]vkey[/b], which lists all.
+    verify with the old vkey, and with the file [b]vkey[/b], which lists every key.
 
     [dim]carag audit rotate --store store --receipt rotation.json[/dim]
     """
@@ -53,14 +54,15 @@ def accept(
         bool,
         typer.Option(
             "--labels",
-            help="Accept the labels as they are, though the last record names others: find out what changed them.",
+            help="Accept the labels as they are, although the last record names different ones: first find out what "
+            "changed them.",
         ),
     ] = False,
     gate: Annotated[
         bool,
         typer.Option(
             "--gate",
-            help="Drop the calibrated gate, which is not the one on record: calibrate it again.",
+            help="Drop the calibrated gate, which is not the one on record; then calibrate again.",
         ),
     ] = False,
     lost_values: Annotated[

@@ -29,15 +29,18 @@ def anchor(
     policy: TrustedWitnesses = None,
     tsa_roots: TsaRoots = None,
     retain_days: Annotated[
-        int, typer.Option("--retain-days", metavar="N", help="For how long S3 locks the object; irrevocable.")
+        int,
+        typer.Option(
+            "--retain-days", metavar="N", help="How many days S3 locks the object; cannot be undone."
+        ),
     ] = 2557,
     region: Annotated[str | None, typer.Option(metavar="R", help="The bucket's AWS region.")] = None,
     as_json: AsJson = False,
 ) -> int:
     """Have the newest checkpoint of the log confirmed outside, and keep the evidence in the store.
 
-    Exit codes: 0 every anchor named confirmed it, 1 an anchor holds another history signed by this log, 2 an anchor
-    could not be reached.
+    Exit codes: 0 every anchor named confirmed the checkpoint, 1 an anchor holds another history signed by this log, 2
+    an anchor could not be reached.
 
     [dim]carag audit anchor --store store --to s3://audit-anchors/prod[/dim]
     """

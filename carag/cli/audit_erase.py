@@ -37,8 +37,8 @@ Fields = Annotated[
     list[str] | None,
     typer.Option("--field", metavar="F", help="Only this field, such as [b]query[/b]; can be repeated."),
 ]
-Actor = Annotated[str, typer.Option(metavar="NAME", help="Who does it; kept sealed.")]
-Approver = Annotated[str, typer.Option(metavar="NAME", help="The second person.")]
+Actor = Annotated[str, typer.Option(metavar="NAME", help="The person who does this; kept sealed.")]
+Approver = Annotated[str, typer.Option(metavar="NAME", help="The second person, who approves it.")]
 ReceiptFile = Annotated[
     Path | None, typer.Option("--receipt", metavar="FILE", help="Where to keep the receipt of the record.")
 ]
@@ -53,8 +53,7 @@ def erase(
         str | None,
         typer.Option(
             metavar="CODE",
-            help="GDPR_17_1 or GDPR_5_1_E, to which a duty to keep is an obstacle; GDPR_17_1_D or GDPR_17_1_E, to "
-            "which it is not.",
+            help="GDPR_17_1 or GDPR_5_1_E, which give way to a duty to keep; GDPR_17_1_D or GDPR_17_1_E, which do not.",
         ),
     ] = None,
     record: Records = None,
@@ -113,7 +112,7 @@ def _erase_expired(store: Path, actor: str, approver: str, receipt: Path | None)
     two_persons(actor, approver)
     with opened_log(store) as log:
         if not expired(log):
-            say("nothing erased: no value that is not on hold is past its retention period")
+            say("nothing was erased: every value is on hold or still in its retention period")
             return Exit.OK
         done = erase_expired(log, actor=actor, approver=approver)
         _report(done, receipt, _ERASED)
@@ -129,7 +128,7 @@ def hold(
     last: Annotated[int | None, typer.Option(metavar="N", help="The last record.")] = None,
     receipt: ReceiptFile = None,
 ) -> int:
-    """Forbid erasure until two people release the hold: of a person, of records, or without either of everything.
+    """Forbid erasing a person, records or, if neither is given, anything, until two people release the hold.
 
     [dim]carag audit hold --store s --matter MATTER-2026-17 --actor "C. Co" --first 0 --last 999[/dim]
     """
@@ -185,7 +184,7 @@ def disclose(
 def opened_values(
     store: Path, record: int, *, role: str, actor: str, why: str, fields: Collection[str]
 ) -> dict[str, str]:
-    """Record that values are opened, then open them; other roles are Refused, which is recorded as well."""
+    """Record that values are opened, then open them; any other role is Refused, and the refusal is recorded too."""
     from carag.audit import disclose as open_values
 
     with opened_log(store) as log:

@@ -1,7 +1,8 @@
-"""List and show records, also while the log is written: ``carag audit list`` and ``carag audit show``.
+"""List and show records, even while the log is being written: ``carag audit list`` and ``carag audit show``.
 
-Every record shown is proved to be in the log as signed; ``carag audit verify`` tells whether any is missing. Reading
-needs neither the lock nor the signing key. Opening values needs both, and is recorded before they are shown.
+Every record shown is proved to be in the log as signed; ``carag audit verify`` tells whether any record is missing.
+Reading needs neither the lock nor the signing key. Opening values needs both, and is recorded before the values are
+shown.
 """
 
 from __future__ import annotations
@@ -30,10 +31,11 @@ def list_records(
     store: ReadableStore,
     key: Key = None,
     since: Annotated[
-        str | None, typer.Option(metavar="D", help="Logged since then: a UTC day, or a time with zone.")
+        str | None,
+        typer.Option(metavar="D", help="Logged at this time or later: a UTC day, or a time with zone."),
     ] = None,
     until: Annotated[
-        str | None, typer.Option(metavar="D", help="Logged until then: the end of a UTC day, or a time.")
+        str | None, typer.Option(metavar="D", help="Logged by this time: the end of a UTC day, or a time.")
     ] = None,
     role: Annotated[str | None, typer.Option(metavar="R", help="Asked in this role.")] = None,
     purpose: Annotated[str | None, typer.Option(metavar="P", help="Asked for this purpose.")] = None,
@@ -93,11 +95,16 @@ def show(
         typer.Option(
             "--open",
             metavar="F",
-            help="Open what it commits to, such as [b]query[/b], [b]answer[/b] or [b]subject[/b]; can be repeated.",
+            help="Open a value that the record commits to, such as [b]query[/b], [b]answer[/b] or [b]subject[/b]; "
+            "can be repeated.",
         ),
     ] = None,
-    purpose: Annotated[str | None, typer.Option(metavar="CODE", help="What it is opened for.")] = None,
-    actor: Annotated[str | None, typer.Option(metavar="NAME", help="Who opens it; kept sealed.")] = None,
+    purpose: Annotated[
+        str | None, typer.Option(metavar="CODE", help="What the values are opened for.")
+    ] = None,
+    actor: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Who opens the values; kept sealed.")
+    ] = None,
     role: ClaimedRole = "auditor",
     profile: Annotated[
         Path | None,
@@ -111,8 +118,8 @@ def show(
 ) -> int:
     """Show one record: the role, purpose and policy of a request, and its outcome.
 
-    Question, answer and person are not in it, only commitments to them. Opening them needs a purpose and the log's
-    lock, and is recorded before anything is printed. Exit code 4: refused.
+    The question, the answer and the person are not in it, only commitments to them. Opening them needs a purpose and
+    the log's lock, and is recorded before anything is printed. Exit code 4: refused.
 
     [dim]carag audit show 17 --store store[/dim]
     [dim]carag audit show 17 --store store --open query --purpose COMPLAINT-3 --actor "E. Ve"[/dim]
@@ -124,7 +131,11 @@ def show(
     values: dict[str, str] = {}
     if opened and not (purpose and actor):
         return refuse(
-            Refused("NO_PURPOSE", "--open needs --actor, who opens the values, and --purpose, what for")
+            Refused(
+                "NO_PURPOSE",
+                "--open needs --actor, the person who opens the values, and --purpose, what they "
+                "are opened for",
+            )
         )
     if opened:
         try:

@@ -47,7 +47,7 @@ def edgar(
         ),
     ] = None,
     rows: Annotated[
-        Path | None, typer.Option("--from", metavar="ROWS", help="Run nothing, only report on these rows.")
+        Path | None, typer.Option("--from", metavar="ROWS", help="Run nothing; only report on these rows.")
     ] = None,
     check: Annotated[
         bool,
@@ -90,7 +90,7 @@ def edgar(
         str | None,
         typer.Option(
             metavar="NAME",
-            help="A model that, in addition to the canaries, judges whether answers to 100 pairs disclose: "
+            help="A model that judges, in addition to the canaries, whether answers to 100 pairs leak: "
             "[b]bedrock:MODEL_ID[/b]. It is sent what sessions must not see. Default: no model.",
         ),
     ] = None,
@@ -164,8 +164,8 @@ def store(
         Path,
         typer.Argument(
             metavar="QUESTIONS",
-            help='JSON lines: {"question", "role", "purpose"}, and optionally "documents" (ids of those that hold the '
-            'answer) and "as_of".',
+            help='JSON lines: {"question", "role", "purpose"}, and optionally "documents" (ids of documents that '
+            'hold the answer) and "as_of".',
         ),
     ],
     store: Store,
@@ -217,7 +217,7 @@ def store(
 
 
 def _trials(size: str, *, quick: bool, backend: str | None) -> int:
-    """Return how many randomised pairs to ask; a server takes a thousand times as long for one as the index."""
+    """Return how many randomised pairs to ask; a server takes a thousand times as long as the index for each."""
     if backend is not None:
         return 2_000
     return 20_000 if quick or size == "small" else 1_000_000

@@ -57,7 +57,8 @@ def calibrate(
         str | None,
         typer.Option(
             metavar="E",
-            help="Instead, the largest share of wrong answers among those given, such as [b]0.05[/b]. The generator "
+            help="Instead of --error: the largest share of wrong answers among those given, such as [b]0.05[/b]. The "
+            "generator "
             "then answers each question.",
         ),
     ] = None,
@@ -72,8 +73,8 @@ def calibrate(
     """Choose how close a passage must be, from questions whose answers you know, and put that in force, on record.
 
     A line is {"question": "…", "documents": ["ID", …]}, with the documents that hold the answer; the list is empty if
-    none does. "passages": ["ID:00000", …] may name the chunks that hold it.
-    Each question is asked as this role, and recorded. Exit code 4 if this role may not ask for this purpose.
+    no document does. "passages": ["ID:00000", …] may name the chunks that hold it. Each question is asked as this role,
+    and recorded. Exit code 4 if this role may not ask for this purpose.
 
     [dim]carag gate calibrate questions.jsonl --store store --role employee --purpose work[/dim]
     """

@@ -52,7 +52,7 @@ _STATED: Final = {
         "its number, title, department and addressees, and what it replaces or amends, are read from the same places",
     ),
     "edgar": (
-        "a filing states everything in EDGAR's own fields; one that cannot be labelled by them is quarantined",
+        "a filing states everything in EDGAR's own fields; one that cannot be labelled from them is quarantined",
     ),
 }
 """What documents must state, by reader; for any other reader the profile declares it."""
@@ -150,7 +150,7 @@ def fetch(
     ],
     prefix: Annotated[
         list[str] | None,
-        typer.Option(metavar="PATH", help="A path that documents are under. Default: the folder of URL."),
+        typer.Option(metavar="PATH", help="A path that documents lie under. Default: the folder of URL."),
     ] = None,
     also: Annotated[
         list[str] | None,
@@ -210,8 +210,8 @@ def ingest(
         str | None,
         typer.Option(
             metavar="MODULE:FUNCTION",
-            help="Your own reader: it takes PATH and returns documents, and for files that are not documents a text "
-            "that says why.",
+            help="Your own reader: it takes PATH and returns documents and, for each file that is not a document, a "
+            "text that says why.",
         ),
     ] = None,
     retain: Retain = None,
@@ -221,9 +221,9 @@ def ingest(
 ) -> int:
     """Read filings, or documents of another profile, label them, and make them searchable.
 
-    Can be killed at any point and run again: by content hash, what is stored and unchanged is skipped. What cannot be
-    labelled is stored in quarantine, where no policy reaches it, and counted with its reason. A filing that is only
-    listed, without text, adds no passage, but as an event it may amend, supersede or delist others.
+    Can be killed at any point and run again: what is stored already, with the same content hash, is skipped. What
+    cannot be labelled is stored in quarantine, where no policy reaches it, and counted with its reason. A filing that
+    is only listed, without text, adds no passage, but its event may amend, supersede or delist other filings.
 
     [dim]carag ingest data/corpus --store store[/dim]
     """
@@ -284,7 +284,8 @@ def sync(
     nightly: Annotated[
         bool,
         typer.Option(
-            "--nightly", help="Keep running, once each night, until SIGTERM. The store is free between runs."
+            "--nightly",
+            help="Keep running until SIGTERM, and sync once each night. The store is free between runs.",
         ),
     ] = False,
     at: Annotated[
@@ -376,7 +377,7 @@ def _show_fetched(report: FetchReport, folder: Path) -> None:
     if report.disallowed:
         say(f"{len(report.disallowed)} addresses were not requested: robots.txt disallows them.")
     if report.beyond:
-        say(f"{report.beyond} links were not followed: the run has reached its number of addresses.")
+        say(f"{report.beyond} links were not followed: the run has reached its limit of addresses.")
     for one in report.gone:
         warn(f"  gone since {one.since}: {one.file}: {one.url}: {one.why}")
     _show_problems(report.problems)

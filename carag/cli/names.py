@@ -25,8 +25,8 @@ def names(
 ) -> int:
     """Give a store a table of companies, by which names and tickers in questions are recognised.
 
-    Names in a question are looked up in this table and among those of what the session may use, never among those of
-    what is hidden from it. A new table replaces the old one.
+    Names in a question are looked up in this table and among the names in what the session may use, never among those
+    in what is hidden from it. A new table replaces the old one.
 
     [dim]carag names company_tickers.json --store store[/dim]
     """
@@ -34,7 +34,7 @@ def names(
     from carag.retrieval.public_names import MAX_BYTES
 
     content = read_bytes(file, most=MAX_BYTES + 1)
-    # The log's lock is the store's: no engine uses the old table meanwhile.
+    # The log's lock covers the whole store: no engine uses the old table meanwhile.
     with opened_log(store) as log, log.alone("a table of names"):
         table = keep_names(store, content, file.name)
     say(f"{len(table.rows)} names of {len({row.cik for row in table.rows})} companies are kept in {store}")

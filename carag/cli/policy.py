@@ -81,7 +81,7 @@ def lint(
     ] = None,
     as_json: AsJson = False,
 ) -> int:
-    """Check a table for bits that no mask uses, roles without a cell, and masks that admit nothing, or nothing more.
+    """Check a table for bits that no mask uses, roles without a cell, and masks that admit nothing, or nothing new.
 
     Exit codes: 0 nothing found, 65 something found, or not a table or profile.
 
@@ -138,7 +138,7 @@ def apply(
     ] = False,
     backend: BackendUrl = None,
 ) -> int:
-    """Put other roles, rules, intents and words in force in a store, on record; show what that widens or tightens.
+    """Put new roles, rules, intents and words in force in a store, on record, and show what that widens or tightens.
 
     The meaning of a bit never changes in a store: a profile with other bits is refused. Stored documents keep their
     labels until they are added again.
@@ -163,7 +163,7 @@ def apply(
         )
     if (widens or exposed) and not widen:
         raise InvalidArgument(
-            "this widens what may be used; nothing was applied: if that is intended, repeat it with --widen"
+            "this widens what may be used, so nothing was applied; if you intend that, repeat the command with --widen"
         )
     Engine.open(store, **opening, profile=given, accept={"policy"}).close()
     say(f"table {given.table.sha256} is in force in {store}, on record")
@@ -208,7 +208,7 @@ def bits(
     profile: ProfileName = None,
     out: Annotated[Path | None, typer.Option("--out", metavar="FILE", help="Write the page here.")] = None,
 ) -> int:
-    """Print a Markdown page that documents a profile's bits and who may use what, made from its rules.
+    """Print a Markdown page, generated from a profile's rules, that documents its bits and who may use what.
 
     [dim]carag policy bits --profile generic --out carag/profiles/generic/BITS.md[/dim]
     """

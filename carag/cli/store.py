@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 _MAX_KEPT: Final = (64 << 20) + 1
-"""Bytes read of a receipt; one more than the longest has (``carag.audit.receipts``)."""
+"""How many bytes of a receipt are read: one more than the longest receipt has (``carag.audit.receipts``)."""
 _SHOWN: Final = 10
 """The most documents that are listed; ``--json`` has all."""
 _Source = Annotated[
@@ -76,11 +76,11 @@ def upgrade(
     backend: BackendUrl = None,
     as_json: AsJson = False,
 ) -> int:
-    """Upgrade a store of an earlier version: whatever this version needs is made from the documents in it.
+    """Upgrade a store of an earlier version: whatever this version needs is made from the store's documents.
 
-    Without [b]--from[/b] nothing is embedded and no file is read, so no model is needed; documents are listed that an
-    earlier reader took from PDF, DOCX or HTML files and that this version may read differently. Can be killed at any
-    point and run again. At the end, index, words and documents are checked to be of one instant.
+    Without [b]--from[/b] nothing is embedded and no file is read, so no model is needed; documents that an earlier
+    reader took from PDF, DOCX or HTML files, and that this version may read differently, are listed. Can be killed at
+    any point and run again. At the end, index, words and documents are checked to be from the same instant.
 
     [dim]carag upgrade --store store --names company_tickers.json[/dim]
     """
@@ -113,7 +113,7 @@ def upgrade(
     _show(found, store)
     if report is not None:
         say(
-            f"of {report.changed + report.unchanged} documents read again {report.changed} changed; "
+            f"of {report.changed + report.unchanged} documents read again, {report.changed} changed; "
             f"{report.added} are new, {len(report.problems)} could not be used"
         )
         for problem in report.problems:
@@ -167,13 +167,13 @@ def share(
         typer.Option("--from", metavar="DIR", help="A store in files to move there, with log and keys."),
     ] = None,
 ) -> int:
-    """Let several processes share one store, with texts, labels and the log in PostgreSQL and a directory for each.
+    """Let several processes share one store: texts, labels and log in PostgreSQL, and a directory for each process.
 
     The directory is this process's own, with keys, index and state. It must not hold a store. For another process,
     share the same URL from another directory, and copy [b]audit.key[/b], [b]vkey[/b] and [b]private.key[/b].
 
     With [b]--from[/b] a store in files is moved there in one transaction: its log continues, and receipts stay valid.
-    The files are left, marked as moved, and take no more changes. If it is killed, run the same command again.
+    The files are left, marked as moved, and take no more changes. If the command is killed, run it again.
 
     [dim]carag share postgresql://carag_app@db/carag --store one --admin postgresql://dba@db/carag[/dim]
     """
@@ -207,7 +207,7 @@ def backup(
     ] = None,
     as_json: AsJson = False,
 ) -> int:
-    """Copy a store, also while a service or another command uses it, with all records acknowledged before.
+    """Copy a store, even while it is in use, with every record acknowledged before the copy began.
 
     Text, labels, vectors, log and private values are consistent; index and words are not copied, because restoring
     makes them again. Nothing appears at either place before all is copied and the log's records are hashed again.
@@ -329,9 +329,9 @@ def copy(
 
 @backend.command()
 def switch(store: Store, to: _Target, as_json: AsJson = False) -> int:
-    """Search the rows of a store where a copy of them is, if it is the same to the last bit.
+    """Have a store's rows searched in their copy, if the copy is the same to the last bit.
 
-    From then on commands need it as [b]--backend[/b]. The rows that were searched before stay where they are.
+    From then on, commands need its place as [b]--backend[/b]. The rows that were searched before stay where they are.
 
     [dim]carag backend switch --store store --to postgresql://carag_rows@HOST/DATABASE[/dim]
     """
@@ -387,10 +387,11 @@ def graph(
     ] = None,
     as_json: AsJson = False,
 ) -> int:
-    """Build a graph over rows in PostgreSQL, which speeds up questions that admit very many rows.
+    """Build a graph over rows in PostgreSQL, which speeds up questions whose session admits very many rows.
 
     Build it once the rows are there; later rows are added to it as they come. Only the account that made the tables may
-    build it, and nothing can be written meanwhile. What it finds is checked like all else; its recall is below 1.
+    build it, and nothing can be written meanwhile. What the graph finds is checked like everything else, but its recall
+    is below 1.
 
     [dim]carag backend graph --backend postgresql://carag_owner@HOST/DATABASE --memory-mb 4000[/dim]
     """
@@ -431,7 +432,7 @@ def _moved(done: Copied, how: str, *, as_json: bool) -> int:
 def remove(
     ids: Annotated[
         list[str],
-        typer.Argument(metavar="ID...", help="Ids as [b]carag ask[/b] names them, such as plan.md."),
+        typer.Argument(metavar="ID...", help="Ids as [b]carag ask[/b] prints them, such as plan.md."),
     ],
     store: Store,
     by: Annotated[
@@ -441,7 +442,7 @@ def remove(
 ) -> int:
     """Remove documents, on record; their text stays for questions about the past.
 
-    What a removed document superseded stays superseded. If one id is not in the store, nothing is removed.
+    What a removed document superseded stays superseded. If any id is not in the store, nothing is removed.
 
     [dim]carag documents remove plan.md --store store --by anna[/dim]
     """

@@ -24,9 +24,7 @@ def trust(
         Path | None, typer.Option("--store", metavar="DIR", envvar="CARAG_STORE", help="The store.")
     ] = None,
     listed: Annotated[bool, typer.Option("--list", help="List what is trusted, for any store.")] = False,
-    withdraw: Annotated[
-        bool, typer.Option("--withdraw", help="Trust nothing for this store any more.")
-    ] = False,
+    withdraw: Annotated[bool, typer.Option("--withdraw", help="Withdraw the trust for this store.")] = False,
 ) -> int:
     """Trust your own embedder for a store, so that it need not be named each time; recorded, kept outside the store.
 
@@ -57,8 +55,8 @@ def _trust(factory: str, store: Path) -> int:
     made = made_by_name("embedder", factory, not_in=store)
     if (name, fingerprint) != (made.name, made.fingerprint):
         raise InvalidArgument(
-            f"{factory} makes {made.name!r}, but {store} was made with {name!r}, or an earlier state of it; "
-            "name the one that it was made with"
+            f"{factory} makes {made.name!r}, but {store} was made with {name!r}, or an earlier state of it; name the "
+            f"embedder that the store was made with"
         )
     with opened_log(store) as log:
         record_trust(log, store, factory)  # first, so that nothing is trusted that is not on record

@@ -117,7 +117,7 @@ def _parser() -> argparse.ArgumentParser:
         type=Path,
         help="the folder of the profile that was in force, to name its bits; not needed for shipped profiles",
     )
-    verify.add_argument("--second-opinion", metavar="NAME", help="pymerkle: check with it as well")
+    verify.add_argument("--second-opinion", metavar="NAME", help="pymerkle: check with that package as well")
     verify.add_argument("--passages", action="store_true", help="print whole passages")
     verify.add_argument("--json", action="store_true", help="print one JSON object instead of text")
     verify.set_defaults(command=_verify)
@@ -126,7 +126,7 @@ def _parser() -> argparse.ArgumentParser:
         "redact",
         help="leave parts of a receipt out",
         description="Leave parts of a receipt out; what is still shown is proved as before. The record itself is "
-        "unchanged: someone who has the same documents can test which of them a passage left out came from.",
+        "unchanged: someone who has the same documents can test which of the documents a passage left out came from.",
         epilog="carag receipt redact r.json --out less.json --drop subject --passages 2,4-6 --until",
     )
     less.add_argument("receipt", metavar="RECEIPT", type=Path, help="the receipt to redact")
@@ -139,13 +139,13 @@ def _parser() -> argparse.ArgumentParser:
         help="answer, query, subject, ...; can be repeated",
     )
     less.add_argument(
-        "--passages", default="", metavar="N,M-K|all", help="passages to leave out whole, from 1"
+        "--passages", default="", metavar="N,M-K|all", help="passages to leave out entirely, numbered from 1"
     )
     less.add_argument(
         "--proofs", default="", metavar="N,M-K|all", help="passages of which only the proof is left out"
     )
     less.add_argument(
-        "--until", action="store_true", help="leave out how long the words of passages are valid"
+        "--until", action="store_true", help="leave out until when the words of passages are valid"
     )
     less.set_defaults(command=_redact)
     return parser

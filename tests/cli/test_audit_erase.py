@@ -91,7 +91,7 @@ def test_what_has_ended_is_erased_in_one_step(tmp_path: Path, capsys: pytest.Cap
     assert capsys.readouterr().out.startswith("record 3: erased")
     assert verify_receipt(kept.read_bytes(), (store / "vkey").read_text()).verdict is Verdict.VERIFIED
     assert run(*asked) == 0
-    assert capsys.readouterr().out.startswith("nothing erased")
+    assert capsys.readouterr().out.startswith("nothing was erased")
     with AuditLog.open(store) as log:
         assert (log.size, log.private.erased_by(0)) == (4, {"subject": 3})
         assert set(log.private.openings(1)) == {"subject"}
