@@ -1,6 +1,6 @@
 """Write ten questions with their answers, right and wrong ones, as a page: ``python -m bench.edgar.shown``.
 
-An analyst of a bank, one of a fund and an auditor ask about the small corpus of filings, a nurse about notes of her
+An analyst at a bank, one at a fund and an auditor ask about the small corpus of filings, a nurse about notes of her
 patients; both were written for this project, since the text of other corpora may not be shown here. Whether an answer
 is right is judged as in the benchmark, by the plain reading of the rules and the gold of each question, and not by
 the engine.
@@ -51,8 +51,8 @@ TEN: Final = (
 )
 """The question's id, and who asks for what: open evidence, hidden evidence, another year's."""
 PEOPLE: Final = {
-    "sell_side": "an analyst of a bank",
-    "buy_side": "an analyst of a fund",
+    "sell_side": "an analyst at a bank",
+    "buy_side": "an analyst at a fund",
     "auditor": "an auditor",
     "nurse": "a nurse",
 }
@@ -185,7 +185,7 @@ def _blocks(found: list[Asked], ten: list[Asked], embedder: str) -> Iterator[str
     where = [f"{right[open_, True]} of {right[open_, True] + right[open_, False]}" for open_ in (True, False)]
     yield "# Ten questions, right and wrong answers"
     yield (
-        "What an analyst of a bank, one of a fund, an auditor and a nurse are told, and whether it is right. The "
+        "What an analyst at a bank, one of a fund, an auditor and a nurse are told, and whether it is right. The "
         "filings and the notes are those in `data/`, which were written for this project; the models are "
         f"{embedder} and the extractive generator, which quotes. An answer is right if it "
         "cites a passage that holds the evidence and, where the right answer is one figure, states it; where the "
