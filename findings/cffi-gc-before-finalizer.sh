@@ -2,10 +2,10 @@
 # cffi 2.1.1, CPython 3.11: in a collected reference cycle, the destructor of `ffi.gc` may run before the finalizers of the
 # objects that hold the pointer, and the pointer still reads as if it were whole.
 #
-# A good engineer guesses that what an object owns is released after the object's own finalizer, as without a cycle.
+# A good engineer guesses that what an object owns is released after the object's own finalizer, as it is without a cycle.
 # In a cycle, the collector calls `__del__` and generators' `finally` blocks, and the weak references that `ffi.gc` is made
-# of, in an order of its own. So an object's last "save" can be handed a pointer whose memory was given back; nothing in
-# Python tells. A `weakref.finalize` on the plain pointer, which the collector does not track, runs after all of them.
+# of, in an order of its own. So an object's last "save" can be handed a pointer whose memory was already freed, and nothing
+# in Python shows it. A `weakref.finalize` on the plain pointer, which the collector does not track, runs after all of these.
 #
 # Nothing is freed here: the destructor only notes that it ran.
 set -eu

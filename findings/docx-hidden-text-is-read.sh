@@ -2,8 +2,8 @@
 # mammoth 1.13.0, python-docx 1.2.0 and docx-parser-converter 1.0.3: hidden text (`w:vanish`) is read as text of the
 # document, whether it is hidden by hand or by a character style.
 #
-# A good engineer guesses that hidden is hidden: Word shows it neither on screen nor on paper. A template's style "Notes
-# to the drafter" hides what the other side must not read, and the usual ways to make text of a DOCX hand it on.
+# A good engineer guesses that hidden means hidden: Word shows such text neither on screen nor on paper. A template's style
+# "Notes to the drafter" hides what the other side must not read, and the usual ways to turn a DOCX into text hand it on.
 set -eu
 home="$(mktemp -d)"
 trap 'rm -rf "$home"' EXIT

@@ -1,10 +1,10 @@
 #!/bin/sh
 # python-docx 1.2.0, `Paragraph.text`, and docx-parser-converter 1.0.3 leave out text that was inserted while changes were
-# tracked, and the deleted text too: of "at least 10 [deleted] 15 [inserted] per cent" there remains "at least  per cent".
+# tracked, and the deleted text too: "at least 10 [deleted] 15 [inserted] per cent" becomes "at least  per cent".
 # mammoth 1.13.0 reads 15.
 #
 # A good engineer guesses that a reader shows the document as it stands (the insertion in, the deletion out), or both with
-# their marks. A contract is sent round with changes tracked more often than not; what was agreed last is what these lose.
+# their marks. A contract is sent round with tracked changes more often than not; these readers lose what was agreed last.
 set -eu
 home="$(mktemp -d)"
 trap 'rm -rf "$home"' EXIT

@@ -1,9 +1,9 @@
 #!/bin/sh
-# mammoth 1.13.0 and docx-parser-converter 1.0.3: a paragraph that has its number from its style, as headings and clauses of
-# contracts do, has none; a list that starts at 5 starts at 1. mammoth makes clause 1.1 the first item of a list in a list.
+# mammoth 1.13.0 and docx-parser-converter 1.0.3: a paragraph that gets its number from its style, as headings and clauses of
+# contracts do, loses it; a list that starts at 5 starts at 1. mammoth makes clause 1.1 the first item of a list in a list.
 #
-# A good engineer guesses that a numbered clause keeps the number that Word shows, or loses it whatever it comes from. Here
-# it depends on how the author pressed the button: numbers set by hand are there, numbers set by a style are not, and one
+# A good engineer guesses that a numbered clause keeps the number that Word shows, or loses it wherever the number comes from.
+# Here it depends on how the author set the number: numbers set by hand are there, numbers set by a style are not, and a list
 # that was set to go on at 5 begins again.
 set -eu
 home="$(mktemp -d)"

@@ -1,10 +1,10 @@
 #!/bin/sh
 # inscriptis 2.7.6 ignores the `start` of a list and obeys the `value` of an item; html-to-markdown 3.21.2 obeys `start` and
-# ignores `value`; both write a list of letters (`type="a"`) as 1, 2. markdownify 1.2.3 puts the items of a list whose
-# `</li>` is left out, as HTML allows, on one line with one number.
+# ignores `value`; both write a list of letters (`type="a"`) as 1, 2. If the `</li>` tags of a list are left out, as HTML
+# allows, markdownify 1.2.3 puts its items on one line with one number.
 #
-# A good engineer guesses that a converter either leaves numbers out or writes those that a browser shows. These write
-# numbers, and other ones: clause 12 of a regulation is then cited as clause 9, with the text of clause 12.
+# A good engineer guesses that a converter either leaves numbers out or writes those that a browser shows. These converters
+# write different numbers: clause 12 of a regulation is then cited as clause 9, with the text of clause 12.
 set -eu
 home="$(mktemp -d)"
 trap 'rm -rf "$home"' EXIT

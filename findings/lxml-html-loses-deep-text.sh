@@ -1,11 +1,11 @@
 #!/bin/sh
-# lxml 6.1.3 (libxml2 2.14.6): the tree of an HTML page lacks the text below 255 elements, without an exception; only an
-# entry of the parser's error log tells, and `lxml.html.fromstring` has no parser to ask. `huge_tree=True` moves the edge
-# to 2,047.
+# lxml 6.1.3 (libxml2 2.14.6): the tree of an HTML page lacks the text below 255 nested elements, without an exception; only
+# an entry in the parser's error log shows it, and `lxml.html.fromstring` has no parser to ask. `huge_tree=True` moves the
+# limit to 2,047.
 #
-# A good engineer guesses that a parser which recovers from everything keeps the text, or says that it did not: browsers
+# A good engineer guesses that a parser that recovers from everything keeps the text, or says that it did not: browsers
 # keep it, and so does the same parser when it hands events to a target. Old pages and filings whose `<font>` tags are
-# never closed nest that deeply; what reads them through `lxml.html` gets an empty or shorter text that looks whole.
+# never closed nest that deeply; a program that reads them through `lxml.html` gets an empty or shortened text that looks whole.
 set -eu
 home="$(mktemp -d)"
 trap 'rm -rf "$home"' EXIT

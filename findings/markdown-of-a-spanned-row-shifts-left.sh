@@ -2,9 +2,9 @@
 # markdownify 1.2.3 and inscriptis 2.7.6: a row below a cell with `rowspan` begins one column too far left, so its figures
 # stand under the heads of other columns. html-to-markdown 3.21.2 leaves the place empty.
 #
-# A good engineer guesses that a converter which pads `colspan` (both do) minds `rowspan` too: a table whose first column
-# names two rows at once is the usual form of limits by branch and year. What comes out is a well-formed table that says
-# `60` of the unit `2024`; a model that is given it answers so.
+# A good engineer guesses that a converter that pads `colspan` (both do) heeds `rowspan` too: a table whose first column
+# names two rows at once is the usual form for limits by branch and year. The result is a well-formed table that gives
+# `60` for the unit `2024`, and a model that is given the table answers accordingly.
 set -eu
 home="$(mktemp -d)"
 trap 'rm -rf "$home"' EXIT

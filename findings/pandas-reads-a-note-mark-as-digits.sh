@@ -1,9 +1,9 @@
 #!/bin/sh
 # pandas 3.1.1, `read_html`: a figure with a raised note mark is a number ten times as great, and a figure that was
-# deleted is joined to the one that was inserted. Both come as integers, and nothing tells.
+# deleted is joined to the figure that was inserted. Both come out as integers, and nothing shows the error.
 #
-# A good engineer guesses that a cell of `2,500` with the mark of note 1 is 2500, or at worst a text that is no number:
-# tables of regulators and of companies are full of such marks, and `read_html` is how analysts load them. It takes the
+# A good engineer guesses that a cell of `2,500` with the mark of note 1 is 2500, or at worst a text that is not a number:
+# regulators' and companies' tables are full of such marks, and `read_html` is how analysts load them. It takes the
 # text of a cell without regard to `<sup>` and `<del>`, and then drops the comma that groups thousands.
 set -eu
 home="$(mktemp -d)"

@@ -1,6 +1,6 @@
 #!/bin/sh
 # pypdfium2 5.15.2, pypdf 7.1.1 and pdfminer.six 20260107: text on a layer that the document switches off is part of the
-# extracted text, in its place between the other words, and nothing tells.
+# extracted text, in its place between the other words, and nothing shows that it is off.
 #
 # A good engineer guesses that the extracted text is what the page shows: no viewer draws that layer, and no printer prints
 # it. Drafts, translations and the other party's figures stand on such layers; "the limit is 25 million 40 million" is what

@@ -1,10 +1,10 @@
 #!/bin/sh
-# pypdfium2 5.15.2 (PDFium 159.0.8149): a string of a content stream ends after 32,767 bytes; what follows in the same string
-# is neither drawn nor extracted, and no error tells. pypdf 7.1.1 reads all of it.
+# pypdfium2 5.15.2 (PDFium 159.0.8149): a string in a content stream ends after 32,767 bytes; what follows in the same string
+# is neither drawn nor extracted, and there is no error. pypdf 7.1.1 reads all of it.
 #
-# A good engineer guesses that a string has any length, or that one which is too long is an error: ISO 32000-1 has named
-# 32,767 as a limit of one viewer (annex C), ISO 32000-2 has none. Reports that a program writes, one string a page or a table
-# dump in a single operator, lose their end.
+# A good engineer guesses that a string may have any length, or that a string that is too long is an error: ISO 32000-1 names
+# 32,767 as one viewer's limit (annex C), and ISO 32000-2 has no limit. Reports written by a program, with one string per page
+# or a table dumped in a single operator, lose their end.
 set -eu
 home="$(mktemp -d)"
 trap 'rm -rf "$home"' EXIT

@@ -3,12 +3,11 @@
 # out its whole time limit and then says only that it waited.
 #
 # A good engineer guesses that a connection that is refused at once is an error at once, with its reason, as
-# `psycopg.connect` gives it. The pool retries in background threads with growing pauses, whatever the reason, a wrong
-# password or a missing database included. Nothing in the chain of the caller's
-# `PoolTimeout` has the reason, which is written to the library's log alone, with the address in it, which may not be
-# meant for a log.
+# `psycopg.connect` gives it. The pool retries in background threads with growing pauses, whatever the reason, including a
+# wrong password or a missing database. Nothing in the exception chain of the caller's `PoolTimeout` has the reason. Only
+# the library's log has it, together with the address, which may not be meant for a log.
 #
-# No server is needed: the port is one that nobody listens at.
+# No server is needed: nothing listens on the port.
 set -eu
 home="$(mktemp -d)"
 trap 'rm -rf "$home"' EXIT
