@@ -11,6 +11,9 @@ from typing import Final
 
 from carag.errors import StoreLocked
 
+_PIECE: Final = 1 << 20
+"""The number of bytes overwritten at a time."""
+
 
 def write_atomically(path: str | os.PathLike[str], data: bytes, mode: int = 0o600) -> None:
     """Replace a file durably: temporary file, fsync, rename, fsync of the directory."""
@@ -36,6 +39,13 @@ def sync_directory(path: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def overwrite(descriptor: int, size: int) -> None:
+    """Durably overwrite the first ``size`` bytes of a file with zeros."""
+    for start in range(0, size, _PIECE):
+        os.pwrite(descriptor, bytes(min(_PIECE, size - start)), start)
+    os.fsync(descriptor)
 
 
 class WriterLock:

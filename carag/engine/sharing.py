@@ -228,9 +228,9 @@ def _check_empty(db: Any, place: Address) -> None:
 
 def _file(source: Path, part: str) -> sqlite3.Connection:
     """Open the file with the tables of a part; values may still be where versions up to 0.3 kept them."""
-    for name in {"": ("corpus.db",), f"_{VALUES}": (EARLIER, "audit.db")}.get(part, ("audit.db",)):
-        if (source / name).is_file():
-            break
+    name = "audit.db" if part else "corpus.db"
+    if part == f"_{VALUES}" and (source / EARLIER).is_file():
+        name = EARLIER
     return sqlite3.connect(f"{(source / name).absolute().as_uri()}?mode=ro", uri=True)
 
 

@@ -1,8 +1,8 @@
 """Read a log as an auditor: from its files alone, without the writer's lock and without its signing key.
 
 The directory may be a copy; ``audit.db`` and a vkey from a trusted source are enough. Sealed values are not read, and
-stay closed without ``private.key``. Nothing is written. A file that
-no writer has open is read as it is; one that a writer has open is read as of one commit.
+stay closed without ``private.key``. Nothing is written. A file that no writer has open is read as it is; one that a
+writer has open is read as of one commit.
 
 :class:`CorruptFile` is evidence of tampering or damage: something is missing or contradicts a signature.
 :class:`AuditUnavailable` means that no verdict is possible: the file does not exist, is not a database, cannot be read,

@@ -14,7 +14,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from carag.audit._files import sync_directory
+from carag.audit._files import overwrite, sync_directory
 from carag.audit.private.store import SEALED, VALUE_TABLES
 from carag.errors import AuditUnavailable, CorruptFile
 from carag.visible import logger
@@ -31,8 +31,6 @@ EARLIER_TABLES: Final = frozenset(_OF_EARLIER.get(statement, statement) for stat
 """Statements that made its tables."""
 _SECTOR: Final = 512
 """Bytes that a disk writes whole: once these are zeros, the file cannot be taken for a database."""
-_PIECE: Final = 1 << 20
-"""Bytes overwritten at a time."""
 
 _logger = logger(__name__)
 
@@ -109,8 +107,6 @@ def _remove(path: Path) -> None:
 def _overwrite(path: Path, size: int) -> None:
     descriptor = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
     try:
-        for start in range(0, size, _PIECE):
-            os.pwrite(descriptor, bytes(min(_PIECE, size - start)), start)
-        os.fsync(descriptor)
+        overwrite(descriptor, size)
     finally:
         os.close(descriptor)

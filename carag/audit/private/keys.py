@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Final
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-from carag.audit._files import write_atomically
+from carag.audit._files import overwrite, write_atomically
 from carag.audit.records.commitment import SALT_SIZE, Opening
 from carag.audit.tlog.encoding import b64, unb64
 from carag.errors import AuditUnavailable, CorruptFile
@@ -170,8 +170,7 @@ def overwriting(path: Path) -> Iterator[None]:
     try:
         yield
         if old is not None:
-            os.pwrite(old, bytes(os.fstat(old).st_size), 0)
-            os.fsync(old)
+            overwrite(old, os.fstat(old).st_size)
     finally:
         if old is not None:
             os.close(old)
