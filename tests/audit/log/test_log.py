@@ -27,31 +27,7 @@ from carag.audit import (
 )
 from carag.audit.tlog.merkle import EMPTY_ROOT, leaf_hash, verify_consistency, verify_inclusion
 from carag.errors import AuditUnavailable, CorruptFile, InvalidArgument, StoreLocked
-
-
-class FailingConnection:
-    """A connection whose next matching statement fails, before or after it took effect."""
-
-    def __init__(self, connection, prefix, *, after=False):
-        self._connection, self._prefix, self._after = connection, prefix, after
-
-    def __getattr__(self, name):
-        return getattr(self._connection, name)
-
-    def execute(self, statement, *parameters):
-        return self._fail(statement, lambda: self._connection.execute(statement, *parameters))
-
-    def executemany(self, statement, rows):
-        return self._fail(statement, lambda: self._connection.executemany(statement, rows))
-
-    def _fail(self, statement, run):
-        if self._prefix is None or not statement.startswith(self._prefix):
-            return run()
-        self._prefix = None
-        if self._after:
-            run()
-        raise sqlite3.OperationalError("disk I/O error")
-
+from tests.audit.connections import failing
 
 # -- appending and proving
 
@@ -259,7 +235,7 @@ def test_a_loss_is_accepted_and_recorded_in_one_transaction(tmp_path, build, ste
     begin = AuditLog._start_over
 
     def cut_short(log):
-        log._backend.link._db = FailingConnection(log._backend.link._db, step)
+        log._backend.link._db = failing(log._backend.link._db, step)
         begin(log)
 
     with monkeypatch.context() as patch:
@@ -382,7 +358,7 @@ def test_a_failed_statement_leaves_the_log_as_it_was(tmp_path, build, statement)
     with build.open_log(tmp_path) as log:
         link, before = log._backend.link, log.checkpoint()
         rows = {table: link.execute(f"SELECT * FROM {table}").fetchall() for table in WRITTEN}  # noqa: S608
-        link._db = FailingConnection(link._db, statement)
+        link._db = failing(link._db, statement)
         with pytest.raises(AuditUnavailable):
             build.ask(log)
         assert (log.size, log.checkpoint()) == (0, before)
@@ -420,7 +396,7 @@ def test_a_failed_commit_poisons_the_log(tmp_path, build, after):
     with build.open_log(tmp_path) as log:
         build.grow(log, 3)
         link = log._backend.link
-        link._db = FailingConnection(link._db, "COMMIT", after=after)
+        link._db = failing(link._db, "COMMIT", after=after)
         for _ in range(3):
             with pytest.raises(AuditUnavailable):
                 build.ask(log)

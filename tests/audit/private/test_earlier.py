@@ -18,6 +18,7 @@ from carag.audit.auditor.reader import LogReader
 from carag.audit.private import earlier
 from carag.audit.private.openable import PrivateReader, openable
 from carag.errors import AuditUnavailable, CaragError, CorruptFile
+from tests.audit.connections import Watched
 from tests.audit.log import powercut
 from tests.audit.log.earlier import laid_out_as_earlier
 
@@ -111,24 +112,6 @@ def test_values_of_appends_that_were_cut_short_are_dropped(old, build):
 # -- cut short
 
 
-class Watched:
-    """A connection that calls before every statement."""
-
-    def __init__(self, connection, call):
-        self._connection, self._call = connection, call
-
-    def __getattr__(self, name):
-        return getattr(self._connection, name)
-
-    def execute(self, statement, *parameters):
-        self._call()
-        return self._connection.execute(statement, *parameters)
-
-    def executemany(self, statement, rows):
-        self._call()
-        return self._connection.executemany(statement, rows)
-
-
 def test_killed_at_any_step_it_is_moved_or_not(old, monkeypatch):
     """Before every statement and every change to a file: the next opening finds either state, and has every value."""
     states = []
@@ -144,7 +127,7 @@ def test_killed_at_any_step_it_is_moved_or_not(old, monkeypatch):
     taken = earlier.take_over
 
     def watching(link, size):
-        link._db = Watched(link._db, killed)
+        link._db = Watched(link._db, lambda _, run: (killed(), run())[1])
         taken(link, size)
         killed()
 
@@ -172,7 +155,7 @@ def test_a_power_cut_leaves_no_half(old, cuts):
     Half of the moments are while the old file is overwritten and removed.
     """
     history = powercut.traced(old, old.parent / "trace", sys.executable, "-c", MOVE, str(old))
-    dice, moved = random.Random(3), 0  # noqa: S311 - when the power goes is no secret
+    dice, moved = random.Random(3), 0  # noqa: S311 - the moments are not a secret
     removing = [at + 1 for at, event in enumerate(history.events) if event.path == "private.db"]
     for number in range(cuts):
         moment = dice.choice(removing) if number % 2 else dice.randint(0, len(history.events))

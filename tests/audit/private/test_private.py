@@ -15,6 +15,7 @@ from carag.audit import Opening
 from carag.audit._sqlite import SqliteLink
 from carag.audit.private.store import VALUE_TABLES, PrivateStore, Target
 from carag.errors import AuditUnavailable, CorruptFile
+from tests.audit.connections import failing
 from tests.sizes import examples
 
 SALT = bytes(range(32))
@@ -75,33 +76,12 @@ def test_a_batch_comes_back_as_it_was_put(tmp_path):
         assert (store.of_subject("Ana"), store.openings(7)) == ([], {})
 
 
-class Failing:
-    def __init__(self, connection, prefix):
-        self._connection, self._prefix = connection, prefix
-
-    def __getattr__(self, name):
-        return getattr(self._connection, name)
-
-    def execute(self, statement, *parameters):
-        self._check(statement)
-        return self._connection.execute(statement, *parameters)
-
-    def executemany(self, statement, rows):
-        self._check(statement)
-        return self._connection.executemany(statement, rows)
-
-    def _check(self, statement):
-        if self._prefix and statement.startswith(self._prefix):
-            self._prefix = None
-            raise sqlite3.OperationalError("disk I/O error")
-
-
 @pytest.mark.parametrize("statement", ["INSERT INTO holder", "INSERT INTO value"])
 def test_a_batch_is_kept_whole_or_not_at_all(tmp_path, statement):
     """After a failed statement the old values are there, and the keys of the failed attempt are gone."""
     with private(tmp_path) as store:
         store.put({0: {"subject": opening("ana")}})
-        store._link._db = Failing(store._link._db, statement)
+        store._link._db = failing(store._link._db, statement)
         with pytest.raises(AuditUnavailable):
             store.put({1: {"subject": opening("bo")}, 2: {"subject": opening("ana")}})
         assert [len(store.openings(n)) for n in range(3)] == [1, 0, 0]
@@ -293,7 +273,7 @@ def test_a_failed_erasure_can_be_done_again(tmp_path, step):
     with private(tmp_path) as store:
         store.put({n: {"query": opening(f"q{n}")} for n in range(3)})
         for _ in range(2):
-            store._link._db = Failing(store._link._db, step)
+            store._link._db = failing(store._link._db, step)
             with pytest.raises(AuditUnavailable):
                 store.erase([Target(1, "query")], 3)
     with private(tmp_path) as store:
