@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import time
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
@@ -14,10 +12,10 @@ from carag.errors import InvalidArgument
 from carag.labelling.chunking import chunk
 from carag.labelling.clause_path import Path, between
 from carag.labelling.clauses import ClauseChunk, chunk_by_clauses
+from tests.labelling.linear import assert_linear
 from tests.sizes import SIZE
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
+LINE = 2_000 if SIZE == "quick" else 10_000  # characters
 
 FRAGMENTS = [
     "CHAPTER III\n",
@@ -126,26 +124,16 @@ def test_a_proviso_is_never_apart_from_its_clause_where_both_fit(
     ["(a)", "(a)\n", "(h)\n(i)\n", "1. ", "1.1.1\n", "• \n", "A. B\n", "|\n", "Annex I\n", ":\n\n", "¶"],
 )
 def test_hostile_text_takes_linear_time(hostile: str) -> None:
-    assert_linear(lambda size: hostile * (size // len(hostile)))
+    assert_linear(chunk_by_clauses, lambda size: hostile * (size // len(hostile)), LINE)
 
 
 @pytest.mark.release
 @pytest.mark.parametrize("before", ["", "Annex", "Article 5", "1.", "(a)", "a", "page 3", "x|", "Provided"])
 @pytest.mark.parametrize("run", [" ", "\t", ".", "-", "1", "a\t", ". 1", "–", "“"])
 def test_one_long_line_takes_linear_time(before: str, run: str) -> None:
-    assert_linear(lambda size: f"1. One.\n{before}{run * (size // len(run))}ab cd\n2. Two.")
-
-
-def assert_linear(text_of: Callable[[int], str]) -> None:
-    def seconds(size: int) -> float:
-        text = text_of(size)
-        begun = time.process_time()
-        chunk_by_clauses(text)
-        return time.process_time() - begun
-
-    size = 2_000 if SIZE == "quick" else 10_000
-    short, long = min(seconds(size) for _ in range(3)), seconds(8 * size)
-    assert long < 8 * 4 * short + size / 20_000
+    assert_linear(
+        chunk_by_clauses, lambda size: f"1. One.\n{before}{run * (size // len(run))}ab cd\n2. Two.", LINE
+    )
 
 
 @pytest.mark.full

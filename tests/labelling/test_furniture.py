@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import time
-import timeit
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from carag.labelling.furniture import furniture
+from tests.labelling.linear import assert_linear
 
 
 def pages(head: str, foot: str, many: int = 6) -> str:
@@ -81,8 +79,4 @@ def test_furniture_is_lines_of_the_text(parts: list[str]) -> None:
 
 @pytest.mark.parametrize("hostile", ["\f", "Rules 1\f", "1 ", "a 1\n", "I", "- 1 abc\n\f"])
 def test_hostile_text_takes_linear_time(hostile: str) -> None:
-    def seconds(size: int) -> float:
-        text = hostile * (size // len(hostile))
-        return min(timeit.repeat(lambda: furniture(text), timer=time.process_time, number=1, repeat=3))
-
-    assert seconds(80_000) < 8 * 4 * seconds(10_000) + 0.5
+    assert_linear(furniture, lambda size: hostile * (size // len(hostile)), 10_000)
