@@ -318,7 +318,7 @@ def _check_no_secrets(toml: Toml) -> None:
         with toml.at(*place):
             name = shown(str(place[-1]))
             raise InvalidArgument(
-                f"a secret must not be in a file: put the secret into the environment, and name its variable here as "
+                "a secret must not be in a file: put the secret into the environment, and name its variable here as "
                 f"{name}_env"
             )
 

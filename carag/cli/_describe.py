@@ -32,6 +32,6 @@ def _meanings(profile: Texts | None, table: str) -> dict[str, str] | None:
     if profile is not None and own is None:
         raise InvalidArgument(
             f"the profile given is not the one that the record names, {table}; give that profile's two files as they "
-            f"were when the question was asked"
+            "were when the question was asked"
         )
     return own or shipped_bits(table)

@@ -56,8 +56,7 @@ RankerName = Annotated[
         envvar="CARAG_RANKER",
         help="How passages are found: [b]fused-1[/b] by similarity, by words and by what the question names; "
         "[b]dense[/b] by similarity alone. Append [b]+mmr-0.7-20[/b] to choose, among the best 20, those that "
-        "repeat each other least. "
-        "Default: the profile's.",
+        "repeat each other least. Default: the profile's.",
     ),
 ]
 Key = Annotated[

@@ -56,8 +56,7 @@ AsOf = Annotated[
         "--as-of",
         metavar="D",
         help="Answer from what was public at this time: a date (its end, in the profile's time zone) or a time with "
-        "zone. "
-        "Default: now.",
+        "zone. Default: now.",
     ),
 ]
 Entity = Annotated[

@@ -61,9 +61,7 @@ Anchors = Annotated[
 ]
 SecondOpinion = Annotated[
     str | None,
-    typer.Option(
-        "--second-opinion", metavar="NAME", help="[b]pymerkle[/b]: check with that package as well."
-    ),
+    typer.Option("--second-opinion", metavar="NAME", help="[b]pymerkle[/b]: check with that too."),
 ]
 
 

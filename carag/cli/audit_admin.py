@@ -16,8 +16,7 @@ from carag.errors import InvalidArgument
 def rotate(
     store: Store,
     overlap_days: Annotated[
-        int,
-        typer.Option("--overlap-days", metavar="N", help="How many days the old key goes on signing too."),
+        int, typer.Option("--overlap-days", metavar="N", help="How many days the old key also signs.")
     ] = 7,
     receipt: Annotated[
         Path | None,

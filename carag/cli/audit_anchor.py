@@ -29,10 +29,7 @@ def anchor(
     policy: TrustedWitnesses = None,
     tsa_roots: TsaRoots = None,
     retain_days: Annotated[
-        int,
-        typer.Option(
-            "--retain-days", metavar="N", help="How many days S3 locks the object; cannot be undone."
-        ),
+        int, typer.Option("--retain-days", metavar="N", help="Days that S3 locks the object; irrevocable.")
     ] = 2557,
     region: Annotated[str | None, typer.Option(metavar="R", help="The bucket's AWS region.")] = None,
     as_json: AsJson = False,

@@ -32,10 +32,10 @@ def list_records(
     key: Key = None,
     since: Annotated[
         str | None,
-        typer.Option(metavar="D", help="Logged at this time or later: a UTC day, or a time with zone."),
+        typer.Option(metavar="D", help="Logged at or after: a UTC day, or a time with zone."),
     ] = None,
     until: Annotated[
-        str | None, typer.Option(metavar="D", help="Logged by this time: the end of a UTC day, or a time.")
+        str | None, typer.Option(metavar="D", help="Logged before or at: the end of a UTC day, or a time.")
     ] = None,
     role: Annotated[str | None, typer.Option(metavar="R", help="Asked in this role.")] = None,
     purpose: Annotated[str | None, typer.Option(metavar="P", help="Asked for this purpose.")] = None,
@@ -99,12 +99,8 @@ def show(
             "can be repeated.",
         ),
     ] = None,
-    purpose: Annotated[
-        str | None, typer.Option(metavar="CODE", help="What the values are opened for.")
-    ] = None,
-    actor: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Who opens the values; kept sealed.")
-    ] = None,
+    purpose: Annotated[str | None, typer.Option(metavar="CODE", help="Why it is opened.")] = None,
+    actor: Annotated[str | None, typer.Option(metavar="NAME", help="Who opens it; kept sealed.")] = None,
     role: ClaimedRole = "auditor",
     profile: Annotated[
         Path | None,
@@ -130,13 +126,7 @@ def show(
 
     values: dict[str, str] = {}
     if opened and not (purpose and actor):
-        return refuse(
-            Refused(
-                "NO_PURPOSE",
-                "--open needs --actor, the person who opens the values, and --purpose, what they "
-                "are opened for",
-            )
-        )
+        return refuse(Refused("NO_PURPOSE", "--open needs --actor, who opens the values, and --purpose, why"))
     if opened:
         try:
             values = opened_values(store, seq, role=role, actor=actor or "", why=purpose or "", fields=opened)

@@ -58,8 +58,7 @@ def calibrate(
         typer.Option(
             metavar="E",
             help="Instead of --error: the largest share of wrong answers among those given, such as [b]0.05[/b]. The "
-            "generator "
-            "then answers each question.",
+            "generator then answers each question.",
         ),
     ] = None,
     generator: GeneratorName = "extractive",

@@ -71,10 +71,7 @@ def run(
     ] = None,
     purpose: Annotated[str | None, typer.Option(metavar="P", help="The purpose of that reading.")] = None,
     embedder: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME", help="The embedder, as for a store; [b]MODULE:FACTORY[/b] names your own."
-        ),
+        str, typer.Option(metavar="NAME", help="As for a store; [b]MODULE:FACTORY[/b] names your own.")
     ] = _EMBEDDER,
     reranker: Annotated[
         str | None,

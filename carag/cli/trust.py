@@ -56,7 +56,7 @@ def _trust(factory: str, store: Path) -> int:
     if (name, fingerprint) != (made.name, made.fingerprint):
         raise InvalidArgument(
             f"{factory} makes {made.name!r}, but {store} was made with {name!r}, or an earlier state of it; name the "
-            f"embedder that the store was made with"
+            "embedder that the store was made with"
         )
     with opened_log(store) as log:
         record_trust(log, store, factory)  # first, so that nothing is trusted that is not on record

@@ -1,7 +1,7 @@
 """Back up a store while it is in use, and restore it, reporting what the backup lacks.
 
-A backup has every record acknowledged before it, and no key next to the data. A store is restored next to its place,
-and checked against what was kept elsewhere; what is lost goes on record.
+A backup has every record acknowledged before it began, and no key next to the data. A restored store is first put
+together next to its final place and checked against what was kept elsewhere; what is lost goes on record.
 """
 
 from __future__ import annotations
@@ -75,8 +75,8 @@ def back_up(
 ) -> BackedUp:
     """Copy a store into a new directory, while an engine may be using it.
 
-    The copy has every record that was acknowledged before, with what the record refers to: private values, and labels
-    at least as new. If no engine holds the store, the backup is recorded in it, and in the copy.
+    The copy has every record that was acknowledged before the call, with what the record refers to: private values, and
+    labels at least as new as the record. If no engine holds the store, the backup is recorded in it, and in the copy.
 
     ``to`` must not exist yet; it appears, with ``manifest.json``, only once it is complete. ``keys``, another such
     directory, neither inside ``to`` nor around it, gets ``audit.key`` and ``private.key``: keep it apart, because both
@@ -178,7 +178,7 @@ def checked_place(place: Path) -> Path:
 
 @contextlib.contextmanager
 def staged(place: Path) -> Iterator[Path]:
-    """Make a temporary directory next to the place that it is to take, and remove it if it does not get there."""
+    """Make a temporary directory next to its final place, and remove it if it is never moved there."""
     place.parent.mkdir(parents=True, exist_ok=True)
     making = place.with_name(f".{place.name}.{secrets.token_hex(4)}.partial")
     making.mkdir(mode=0o700)
@@ -189,7 +189,7 @@ def staged(place: Path) -> Iterator[Path]:
 
 
 def put(making: Path, place: Path) -> None:
-    """Give a directory its final name, durably; whatever has taken the name meanwhile stays."""
+    """Give a directory its final name, durably; anything that has taken the name meanwhile stays."""
     for below in (*(one for one in making.iterdir() if one.is_dir()), making):
         sync_directory(below)
     making.rename(place)
@@ -198,7 +198,7 @@ def put(making: Path, place: Path) -> None:
 
 @contextlib.contextmanager
 def written(place: Path) -> Iterator[None]:
-    """Add to an error of the system which directory could not be made."""
+    """Turn a system error into one that says which directory could not be made."""
     try:
         yield
     except OSError as error:
@@ -210,18 +210,18 @@ def written(place: Path) -> Iterator[None]:
 _RESTORED: Final = "RESTORED"
 """Code of the recovery record of a restore, followed by the backup's number of records."""
 _LOST: Final = "RESTORED_WITH_LOSS"
-"""Its code if something kept elsewhere covers more, followed by both numbers of records."""
+"""The code if something kept elsewhere covers more records, followed by both numbers of records."""
 
 
 class Behind(CorruptFile):
     """A backup lacks records that something kept elsewhere proves; nothing was put in place.
 
-    ``known`` is the most records that something kept elsewhere covers; if equal to ``records``, of another history.
+    ``known`` is the most records that anything kept elsewhere covers; if it equals ``records``, the histories differ.
     """
 
     def __init__(self, records: int, known: int, findings: Sequence[str]) -> None:
         super().__init__(
-            f"the backup is behind: it leads to {records} records, but {known} are known elsewhere: "
+            f"the backup is behind: it has {records} records, but {known} are known elsewhere: "
             f"{'; '.join(findings)}. Restore a newer backup, or accept the loss, which is put on record"
         )
         self.records, self.known, self.findings = records, known, tuple(findings)
@@ -232,14 +232,14 @@ class Restored:
     """What :func:`restore` put in place."""
 
     records: int
-    """Records of the log, the one of the restore included."""
+    """Records in the log, including the record of the restore."""
     origin: str
     backup_records: int
     """Records in the backup."""
     lost: int
     """Least number of lost records that something kept elsewhere proves."""
     findings: tuple[str, ...]
-    """What was kept elsewhere that proves this."""
+    """Which of the things kept elsewhere prove this."""
     compared: int
     """Receipts, checkpoints and anchors that the log continues."""
     rows: int
@@ -262,10 +262,10 @@ def restore(
     """Put a store in place from a backup and its keys. Its index is built again, from the backup's vectors.
 
     :func:`carag.engine.backup` made ``backup`` and ``keys``; ``store`` is new or empty. ``kept`` holds
-    receipts, checkpoints, proofs and evidence of this log that were kept elsewhere, by name, the newer the better:
-    without these and without ``anchors``, a loss cannot be noticed. Raises Behind if they prove that records are
-    missing, or an anchor cannot be asked, unless ``accept_loss``; then the log says so. After an error nothing is in
-    place.
+    receipts, checkpoints, proofs and evidence of this log that were kept elsewhere, by name; the newer the better.
+    Without these and without ``anchors``, a loss cannot be noticed. Unless ``accept_loss`` is given, raises Behind if
+    they prove that records are missing or if an anchor cannot be asked; with it, the log says so. After an error
+    nothing is in place.
 
     Examples
     --------
@@ -294,7 +294,7 @@ def restore(
         if examined.verdict is not Verdict.VERIFIED or examined.checkpoint != manifest.checkpoint:
             raise CorruptFile(f"{source} cannot be restored: {examined.reason}; take another backup")
         known = _Known(kept or {}, anchors, parse_vkeys((making / "vkey").read_text("utf-8")))
-        # Before the log is opened, which may add to it, so that anchors are shown the store's own history only.
+        # Done before the log is opened, which may add to it, so that anchors are shown only the store's own history.
         with LogReader(making) as reader:
             known.compare(ReaderHistory(reader))
         if SECOND_COPY in manifest.files:
@@ -317,7 +317,7 @@ def restore(
 
 
 class _Known:
-    """What is known of a log elsewhere, compared with the log as restored."""
+    """What is known about a log elsewhere, compared with the restored log."""
 
     def __init__(self, kept: Mapping[str, bytes], anchors: Sequence[Anchor], keys: Sequence[NoteKey]) -> None:
         self._kept, self._anchors, self._keys = kept, anchors, keys
@@ -371,10 +371,10 @@ def _copy(source: Path, keys: Path, making: Path, manifest: Manifest) -> None:
             )
         if copied(keys / name, making / name) != held:
             raise CorruptFile(
-                f"{keys / name} is not the key of this backup: it is damaged, or from before or after an erasure or a "
-                f"rotation; name the keys that were backed up with {source}"
+                f"{keys / name} is not the key of this backup: it is damaged, or an erasure or a rotation lies "
+                f"between the two; name the keys that were backed up with {source}"
             )
-    # So that the next opening notices if audit.db alone is put back to an earlier copy.
+    # With this, the next opening notices if audit.db alone is replaced by an earlier copy.
     write_atomically(making / "pinned", manifest.checkpoint.encode(), mode=0o644)
     (making / "vkey").chmod(0o644)
 

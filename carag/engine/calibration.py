@@ -1,4 +1,4 @@
-"""Calibrate the confidence gate of a store on its own questions, and watch whether questions have drifted since."""
+"""Calibrate a store's confidence gate on the store's own questions, and watch whether questions have drifted since."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _NOTHING: Final = -2.0
 _TENTH: Final = Fraction(1, 10)
 """The greatest share of answerable questions to decline, if no promise is asked for."""
 _MAX_SCORES: Final = 1_000
-"""Scores of a calibration that are kept, of the first questions in the file, so that scores do not choose them."""
+"""How many scores of a calibration are kept: those of the file's first questions, so that scores do not decide."""
 _STRETCH: Final = 1_000
 """Records after which the search for drift starts over, and over which a false alarm has its stated probability."""
 _MINUTE: Final = 60_000_000
@@ -70,7 +70,7 @@ def gate_in_force(
 
 
 class Calibration:
-    """The gate of a store: calibrated on its own questions, and watched for questions of another kind."""
+    """A store's gate: calibrated on the store's own questions, and watched for questions of another kind."""
 
     def __init__(
         self,
@@ -87,7 +87,7 @@ class Calibration:
         self._lifetime = lifetime
         self._keeps_gate = keeps_gate
         self._watch: Watch | None = None
-        """None if the gate in force is not the one calibrated on this store, or has drifted already."""
+        """None if the gate in force is not the one calibrated on this store, or if questions have drifted already."""
 
     @property
     def report(self) -> GateReport | None:
@@ -166,7 +166,7 @@ class Calibration:
         return report
 
     def _tried(self, one: GateQuestion, session: Session, *, is_answered: bool) -> _Tried:
-        """Ask a question on record: retrieve for it, or answer it without a gate."""
+        """Ask a question, on record: retrieve passages for it, or answer it without a gate."""
         if not is_answered:
             found = self._requests.retrieve(one.question, session)
             return _Tried(_nearest(found), _score(found.receipt), bool(one.documents), None)
@@ -259,11 +259,11 @@ class Calibration:
 
 
 class Watch:
-    """Watches the requests on record since a calibration for drift of the questions.
+    """Watches the requests recorded since a calibration for drift in the questions.
 
-    It counts only questions that the promise covers: of the gate's role and purpose, about the present, not narrowed.
-    Drift raises the threshold to the median of the calibration's answerable questions, at least ``BASELINE``, so that a
-    few odd questions do not silence the store.
+    It counts only questions that the promise covers: those with the gate's role and purpose, about the present, not
+    narrowed. Drift raises the threshold to the median of the calibration's answerable questions, at least ``BASELINE``,
+    so that a few odd questions do not silence the store.
     """
 
     def __init__(self, report: GateReport, log: AuditLog) -> None:
@@ -307,7 +307,7 @@ class _Tried(NamedTuple):
     similarity: float
     """What the gate tests."""
     score: int
-    """What drift is measured by, in millionths."""
+    """The score by which drift is measured, in millionths."""
     documents: bool
     """Whether the session may use a document that holds the answer."""
     is_right: bool | None
@@ -328,8 +328,9 @@ def _selected(answers: Sequence[_Tried], wrong: Fraction) -> int:
     threshold = selective_threshold([one.similarity for one in answers], right, wrong)
     if threshold is None:
         raise InvalidArgument(
-            f"no threshold keeps the share of wrong answers at {wrong}: of {len(answers)} answers {right.count(False)} "
-            "are wrong, including some with the nearest passages; the gate stays as it was: allow a larger share, "
+            f"no threshold keeps the share of wrong answers at {wrong}: of {len(answers)} answers, "
+            f"{right.count(False)} are wrong, including some with the nearest passages; the gate stays as it was: "
+            "allow a larger share, "
             "or add questions"
         )
     return threshold

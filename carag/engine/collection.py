@@ -45,7 +45,7 @@ _READER_NOTE: Final = "reader"
 
 
 class Progress(Protocol):
-    """Receives how far a stage is: ``"filings"`` counts bytes read, ``"index"`` rows; a total of 0 is unknown."""
+    """Receives how far a stage is: ``"filings"`` counts bytes read, ``"index"`` rows; a total of 0 means unknown."""
 
     def __call__(self, stage: str, done: int, total: int, note: str, /) -> None:
         """Receive one report."""
@@ -68,8 +68,8 @@ class Vectors(NamedTuple):
 class Collection:
     """A store's passages, searchable and provable at one instant of the store.
 
-    In a large file words, times and keys are checked before it is searched; vectors and graph meanwhile, and if those
-    fail, the next search and :meth:`close` raise.
+    In a large file, words, times and keys are checked before it is searched. Vectors and graph are checked meanwhile;
+    if that fails, the next search and :meth:`close` raise.
     """
 
     def __init__(
@@ -106,7 +106,7 @@ class Collection:
             raise
 
     def vectors_of(self, texts: Sequence[str]) -> Vectors:
-        """Return vectors of texts, heading included; embed each once, and only if the store has no vector of it."""
+        """Return the vectors of texts, headings included; embed each once, if the store has no vector of it."""
         hashes = [hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest() for text in texts]
         found = self.store.vectors_of(hashes)
         new = {one: text for one, text in zip(hashes, texts, strict=True) if one not in found}
@@ -132,7 +132,7 @@ class Collection:
 
     @property
     def words_read(self) -> int:
-        """Passages whose words were read from the store since their file was loaded."""
+        """How many passages had their words read from the store since the file of words was loaded."""
         return self._words.read
 
     @classmethod
@@ -155,11 +155,12 @@ class Collection:
             if embedder is None:
                 embedder = kept or DEFAULT_EMBEDDER
                 if embedder not in EMBEDDERS:
-                    # A store may come from anyone: names in it must not choose files to load or where text goes.
+                    # A store may come from anyone: names in it must not decide which files are loaded or where text
+                    # goes.
                     how = f"embedder_by_name({embedder!r}, ...)" if is_embedder(embedder) else "that object"
                     raise InvalidArgument(
-                        f"the store was written with {embedder!r}, which is not made by its name alone; give {how} as "
-                        "embedder=..., on the command line --embedder NAME or --embedder MODULE:FACTORY"
+                        f"the store was written with {embedder!r}, which cannot be made from its name alone; give "
+                        f"{how} as embedder=... (on the command line, --embedder NAME or --embedder MODULE:FACTORY)"
                     )
             chosen: Embedder
             if embedder is NO_EMBEDDER:
@@ -200,7 +201,7 @@ class Collection:
 
     @contextmanager
     def writing(self, reader: str) -> Iterator[None]:
-        """Let one writer at a time store what one kind of ``reader`` makes; a store refuses any other kind."""
+        """Let one writer at a time store what ``reader`` makes; a store refuses every kind of reader but its own."""
         with self._writer:
             kept = self.store.meta_get(_READER_NOTE)
             if self.store.epoch and (kept or "edgar") != reader:
@@ -214,10 +215,10 @@ class Collection:
             yield
 
     def refresh(self, progress: Progress) -> None:
-        """Bring state and index up to the store as it is now, without what other processes bring meanwhile."""
+        """Bring state and index up to the store as it is now, without what other processes add meanwhile."""
         with self._following:
             known = self.store.known()
-            # The state goes first, as it can still prove what a search finds in the index of an earlier instant.
+            # The state goes first, because it can still prove what a search finds in the index of an earlier instant.
             self.state.refresh(known)
             self.catalogue.refresh()
             if (self.known_at, self._words.known_at) != (known, known):
@@ -267,7 +268,7 @@ class Collection:
                 )
 
     def close(self) -> None:
-        """Save what is not saved, after any change in progress, and free index and state; the store stays open."""
+        """Save what is not saved yet, after any change in progress, and free index and state; the store stays open."""
         with self._following:  # a file and the note about its content belong to one instant
             try:
                 self._rows.close()
@@ -276,7 +277,7 @@ class Collection:
                 self.state.close()
 
     def _follow(self, known: int, progress: Progress) -> None:
-        """Bring rows and words to an instant of the store; a search meanwhile sees the one before, no mixture."""
+        """Bring rows and words to an instant of the store; a search meanwhile sees the one before, never a mixture."""
         rows = self._rows.prepare(progress, known)
         words = self._words.prepare(progress, known)
         with self._lock.writing():

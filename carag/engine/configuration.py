@@ -42,7 +42,7 @@ _RECORDED_INSTANT: Final = "recorded_known"
 _GATE: Final = "gate"
 """The store's note of its calibrated gate, the canonical JSON that the record commits to; empty if it has none."""
 _GATE_RECORD: Final = "gate_record"
-"""The store's note of that record's number."""
+"""The store's note of the number of the record that commits to the gate."""
 GATE_SUITE: Final = "gate"
 """The suite's name in the record of a calibration."""
 _BEGUN: Final = "policy_begun"
@@ -50,11 +50,11 @@ _BEGUN: Final = "policy_begun"
 _THE_KEPT: Final = frozenset({"GATE_CALIBRATED", "GATE_KEPT"})
 """Why models were recorded, if the gate in force is the one that the store keeps."""
 _DRIFTED: Final = "GATE_DRIFTED"
-"""The same, after the questions drifted: a stricter gate is in force in its place."""
+"""Why models were recorded after the questions drifted: a stricter gate is in force in place of the store's."""
 _SINCE_DRIFT: Final = frozenset({_DRIFTED, "DRIFTED_GATE_SET_ASIDE"})
 _ASIDE: Final = frozenset({"GATE_SET_ASIDE", "DRIFTED_GATE_SET_ASIDE"})
 _KEEPING: Final = _THE_KEPT | _ASIDE | {_DRIFTED}
-"""Why models were recorded, if the store keeps a gate and another may have been given for one opening."""
+"""Why models were recorded, if the store keeps a gate and a different one may have been given for one opening."""
 _TRUSTED: Final = "TRUSTED"
 _WITHDRAWN: Final = "UNTRUSTED"
 """Precedes ``module:factory`` in a record that withdraws trust."""
@@ -71,7 +71,7 @@ class ConfigurationLog:
 
     @contextmanager
     def changing(self, at: int) -> Iterator[None]:
-        """Let no other engine change or read what is in force; first finish a change whose process ended in between."""
+        """Let no other engine change or read what is in force; first finish any change that an ended process began."""
         with self._store.changing():
             self._log.checkpoint()  # which follows a log that other processes write
             if begun := self._store.meta_get(_BEGUN):
@@ -81,8 +81,8 @@ class ConfigurationLog:
     def put_in_force(self, profile: Profile, *, at: int) -> None:
         """Put a profile in force in every engine of this store, on record; only within :meth:`changing`.
 
-        From the first note on no request begins under the earlier one: it waits in :meth:`changing`. The record comes
-        before the notes that it commits to. If this process ends in between, the next engine finishes the change.
+        From the first note on, no request begins under the earlier profile: it waits in :meth:`changing`. The record
+        comes before the notes that it commits to. If this process ends in between, the next engine finishes the change.
         """
         notes = notes_of(profile)
         if all(self._store.meta_get(name) == value for name, value in notes.items()):
@@ -98,7 +98,7 @@ class ConfigurationLog:
         self._store.meta_update({**begun["notes"], _BEGUN: "", CHANGE: change})
 
     def policy(self, table: bytes, *, at: int, accept: bool = True) -> None:
-        """Record the table, unless recorded last; CorruptFile if it is another one and ``accept`` is false."""
+        """Record the table unless the last record names it; CorruptFile if it names another and not ``accept``."""
         last = self._last(PolicyChange)
         if last is None or accept:
             if last is None or last.table != table:
@@ -106,9 +106,9 @@ class ConfigurationLog:
                 self._append(PolicyChange(at=at, table=table, before=before, why=why))
         elif last.table != table:
             raise CorruptFile(
-                f"the policy in {self._store.path} is not the one on record: it was changed by another "
-                "program, put back to an earlier copy, or ships with another version of CARAG, which has opened the "
-                "store since; restore the newest backup, use that version, or put one in force: carag policy apply "
+                f"the policy in {self._store.path} is not the one on record: it was changed by another program, put "
+                "back to an earlier copy, or shipped with another version of CARAG, which has opened the store "
+                "since; restore the newest backup, use that version, or put a policy in force: carag policy apply "
                 f"FOLDER --store {self._store.path.parent}"
             )
 
@@ -121,7 +121,7 @@ class ConfigurationLog:
         kept: GateReport | None = None,
         has_drifted: bool = False,
     ) -> None:
-        """Record models, prompt, gate in millionths and whether the store keeps a gate, unless recorded last."""
+        """Record models, prompt, gate in millionths and whether the store keeps a gate, unless that is on record."""
         last, number = self._newest_models()
         was_drifted = kept is not None and self.has_drifted(kept)
         has_drifted |= was_drifted
@@ -152,12 +152,12 @@ class ConfigurationLog:
             )
 
     def has_drifted(self, kept: GateReport) -> bool:
-        """Tell whether it is on record that the questions have drifted since a gate was calibrated."""
+        """Tell whether a record says that the questions have drifted since a gate was calibrated."""
         last, number = self._newest_models()
         return last is not None and last.why in _SINCE_DRIFT and kept.record < number
 
     def gate(self, *, accept: bool = False) -> GateReport | None:
-        """Return the gate calibrated on this store, or None; CorruptFile if not on record, unless ``accept``."""
+        """Return the gate calibrated on this store, or None; CorruptFile if it is not on record, unless ``accept``."""
         text, noted = (self._store.meta_get(name) or "" for name in (_GATE, _GATE_RECORD))
         last, number = self._newest_models()
         said = "MODELS_CHANGED" if last is None else last.why
@@ -208,7 +208,7 @@ class ConfigurationLog:
             ) from error
 
     def _newest_models(self) -> tuple[ModelChange | None, int]:
-        """Return the last record of the models and its number, reading backwards if the note about it leads nowhere."""
+        """Return the last record of the models and its number, reading backwards if the store's note leads nowhere."""
         if (noted := self._last(ModelChange)) is not None and not _is_of_trust(noted):
             return noted, int(self._store.meta_get(_note(ModelChange)) or "")
         for number in reversed(range(self._log.size)):
@@ -218,7 +218,7 @@ class ConfigurationLog:
         return None, -1
 
     def trust(self, factory: str, *, withdrawn: bool, at: int) -> None:
-        """Record that the user's code is trusted to make the embedder, or no longer; models and gate stay."""
+        """Record that the user's code is trusted, or no longer trusted, to make the embedder; models and gate stay."""
         last = self._last(ModelChange)
         if last is None:
             raise InvalidArgument(
@@ -230,7 +230,7 @@ class ConfigurationLog:
     def labels(self, state: StoreState, *, accept: bool, rows: int, at: int) -> None:
         """Compare the store's labels with the state last recorded; CorruptFile if they differ, unless ``accept``."""
         number, recorded, known_at = self._last_state(self._store.known())
-        # An earlier state is computed only if the present one is not on record, such as after a killed run.
+        # An earlier state is computed only if the present state is not on record, such as after a killed run.
         if recorded is None or recorded == state.root or recorded == state.root_at(known_at):
             return
         if not accept:
@@ -283,7 +283,7 @@ def record_trust(log: AuditLog, directory: Path, factory: str, *, withdrawn: boo
 
 
 def _is_of_trust(change: ModelChange) -> bool:
-    """Tell a record of trust, which says nothing about the gate, from one of the models."""
+    """Tell a record of trust, which says nothing about the gate, from a record of the models."""
     return change.why.partition(":")[0] in (_TRUSTED, _WITHDRAWN)
 
 
@@ -299,7 +299,7 @@ class InForce:
     """
 
     take_gate: Callable[[GateReport | None], None]
-    """Takes over the gate that the store keeps after a change; an engine states it when it has its parts."""
+    """Called to take over the gate that the store keeps after a change; an engine sets this once it has its parts."""
 
     def __init__(
         self,
@@ -326,7 +326,7 @@ class InForce:
             """How the gate that the store kept at the opening was calibrated; None if it kept none."""
 
     def keep_up(self) -> Rules:
-        """Take over what other processes brought and put in force; return what decides from now on."""
+        """Take over what other processes added and put in force; return what decides from now on."""
         if self._collection.keep_up() in (None, self.rules.change):
             return self.rules
         with self._switching:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 def filings_kind() -> Kind:
-    """Return who makes rows of EDGAR's filings, each stored with what it says about earlier ones, as an event."""
+    """Return the kind for EDGAR's filings, each stored with what it says about earlier ones, as an event."""
     from carag.profiles.edgar.rules.metadata_only import histories
 
     return Kind("edgar", histories, at_once=1)
@@ -88,7 +88,7 @@ class Contents:
         return self._written("INGESTED", writing).of_store(self._collection.store.documents.counts())
 
     def _placed(self, reader: Callable[[Path], Iterable[Document | str]] | None) -> PlacedReader:
-        """Return what reads a folder: the store's own reader, or one that is given, which states no places."""
+        """Return what reads a folder: the store's own reader, or the one given, which states no places."""
         if reader is None:
             return placed_reader(self._collection.profile.vocabulary.reader)
         return lambda path: (("", one) for one in reader(path))
@@ -122,8 +122,8 @@ class Contents:
         own = self._collection.profile.vocabulary.reader
         if reader is None and own == "edgar":
             raise InvalidArgument(
-                "sync is for documents, and this store's profile reads filings, which do not vanish; run ingest again, "
-                "which takes what is new or changed"
+                "sync is for documents, and this store's profile reads filings, which do not vanish; run ingest "
+                "again, which stores what is new or changed"
             )
         folder, stopped = Path(path), False
 
@@ -142,7 +142,7 @@ class Contents:
                 report.removed = self.remove(report.vanished)
             else:
                 report.problems.append(
-                    f"{len(report.vanished)} documents vanished and none is left, so none was withdrawn; check "
+                    f"{len(report.vanished)} documents vanished and no other is left, so none was withdrawn; check "
                     "that the folder is mounted, or withdraw them with Engine.remove(ids)"
                 )
         report.stopped = stopped
@@ -201,9 +201,9 @@ class Contents:
         return self._collection.store.documents.counts()
 
     def label_history(self, chunk_id: str) -> LabelHistory | None:
-        """Return every label that a passage ever had, without its text and without a record; None if it does not exist.
+        """Return every label that a passage ever had, without its text or a record; None if there is no such passage.
 
-        It reveals that the passage exists: use it for readers of the log, or roles that may know of hidden passages.
+        This reveals that the passage exists: use it for readers of the log, or roles that may know of hidden passages.
         """
         self._lifetime.check()
         check_label("chunk_id", chunk_id)
@@ -228,7 +228,7 @@ class Contents:
         quarantined: int = 0,
         by: str | None = None,
     ) -> None:
-        """Record the state that will be searched, unless it is on record; also after a run that was killed."""
+        """Record the state that will be searched, unless it is on record; needed also after a run that was killed."""
         collection = self._collection
         if collection.store.epoch and not self._configuration.is_recorded(collection.state):
             self._recorder.ingested(

@@ -62,7 +62,7 @@ def _own(directory: Path) -> str:
 _NAME: Final = "profile"
 """The store's note of the profile's name."""
 _BITS: Final = "profile_bits"
-"""The store's note of the hash of what never changes under it, in hexadecimal."""
+"""The store's note of the hash of what never changes in its profile, in hexadecimal."""
 _TEXTS: Final = "profile_texts"
 """The store's note of the profile's two files, as JSON; empty for a profile that ships with the package."""
 _READING: Final = "profile_reading"
@@ -89,14 +89,14 @@ def kept_profile(store: CorpusStore) -> Profile | None:
         ) from error
     if (profile.name, profile.bits_sha256) != (name, store.meta_get(_BITS)):
         raise CorruptFile(
-            f"{store.path} was labelled with other bits or metadata of {name!r} than these, which never change under "
-            "a store; restore a backup, or use the CARAG that made the store"
+            f"{store.path} was labelled with other bits or metadata of {name!r} than these, which never change in a "
+            "store; restore a backup, or use the CARAG that made the store"
         )
     return profile
 
 
 def profile_of(directory: str | PathLike[str]) -> Profile:
-    """Return the profile of a store that is only read, also while an engine holds it."""
+    """Return the profile of a store that is only read, even while an engine holds the store."""
     with open_corpus(Path(directory)) as store:
         profile = kept_profile(store)
     if profile is None:
@@ -110,7 +110,7 @@ def profile_of(directory: str | PathLike[str]) -> Profile:
 def documents_opened(
     directory: str | PathLike[str], old: PolicyTable, new: PolicyTable
 ) -> tuple[int, list[str]]:
-    """Count the documents of a store that another table's rules label differently, and list those that they open."""
+    """Count a store's documents that another table's rules label differently, and list those that they would open."""
     with open_corpus(Path(directory)) as store:
         names = dict.fromkeys(row[1] for row in store.documents.described())  # each version is a row
         known = ((name, store.documents.facts_of(name) or {}) for name in names)
@@ -138,9 +138,9 @@ def keep_names(directory: str | PathLike[str], content: bytes, file: str) -> Pub
 def settle_profile(
     store: CorpusStore, given: str | PathLike[str] | Profile | None, *, accept: bool = False
 ) -> Profile:
-    """Return the profile to open a store under; a new store takes the one given, by default EDGAR's.
+    """Return the profile to open a store under; a new store takes the profile given, by default EDGAR's.
 
-    With ``accept`` it may decide otherwise than the one kept, and is then to be put in force.
+    With ``accept`` the profile given may decide differently from the one kept, and must then be put in force.
     """
     kept = kept_profile(store)
     if given is None and kept is not None:
@@ -153,13 +153,13 @@ def settle_profile(
     if (kept.name, kept.bits_sha256) != (profile.name, profile.bits_sha256):
         raise InvalidArgument(
             f"the store's profile is {kept.name!r}, and its bits and metadata never change, but {profile.name!r} has "
-            "others; leave the profile out, or make a new store"
+            "different ones; leave the profile out, or make a new store"
         )
     if not accept and not is_same(kept, profile):
         raise InvalidArgument(
             f"the store's profile {kept.name!r} has other roles, intents, words or tables for reading questions "
-            "than the one given; leave it "
-            f"out, or put it in force with: carag policy apply FOLDER --store {store.path.parent}"
+            "than the profile given; leave that out, or put it in force with: carag policy apply FOLDER --store "
+            f"{store.path.parent}"
         )
     return profile
 
@@ -183,11 +183,11 @@ class _Chosen(Enum):
 
 
 NO_EMBEDDER: Final = _Chosen.NO_EMBEDDER
-"""Value of ``embedder=`` for :meth:`carag.Engine.open` that opens a store to explain and administer, not to search."""
+"""A value for ``embedder=`` in :meth:`carag.Engine.open`, to open a store to explain and administer, not to search."""
 
 
 class KeptEmbedder:
-    """What a store keeps about its embedder; it embeds nothing."""
+    """What a store keeps about its embedder; this stand-in embeds nothing."""
 
     remote = False
 

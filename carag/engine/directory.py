@@ -1,4 +1,4 @@
-"""Open what a store directory holds, in the order that keeps it consistent, and close it, however its owner ends.
+"""Open what a store directory holds, in the order that keeps it consistent, and close it however its owner ends.
 
 An engine ends when it is closed or dropped, or is still open when the interpreter exits. Finalizers of its parts would
 run in any order, so resources are closed after the program's last statement.
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 
 class Lifetime:
-    """The time in which an engine's parts may be used; they share one."""
+    """The time during which an engine's parts may be used; all of them share one object."""
 
     def __init__(self) -> None:
         self.is_over = False
@@ -73,9 +73,9 @@ class Closes(Protocol):
 
 
 class Ending:
-    """The end of what one owner opened.
+    """Closes what one owner opened.
 
-    Nothing in ``resources`` may refer to ``owner``; when it is gone, they are closed.
+    Nothing in ``resources`` may refer to ``owner``; when the owner is gone, they are closed.
     """
 
     def __init__(self, owner: Closes, what: str, resources: ExitStack) -> None:
@@ -90,7 +90,7 @@ class Ending:
         return self._owner()
 
     def close(self) -> None:
-        """Close everything, the last opened first; idempotent. In a forked child do nothing: the parent owns it all."""
+        """Close everything, the last opened first; idempotent. In a forked child, do nothing: the parent owns it."""
         if os.getpid() != self._pid:
             return
         with self._closing:
@@ -111,7 +111,7 @@ class Ending:
 
 
 def close_dropped() -> None:
-    """Close what was dropped and is not closed yet, or wait until it is, so that its store can be opened again."""
+    """Close what was dropped and is not closed yet, or wait until it is closed, so that the store can be reopened."""
     for ending in list(_open):
         if ending.owner is None:
             ending.close()
@@ -159,7 +159,7 @@ def opened(
 ) -> Opened:
     """Open a store directory, until ``resources`` are closed; otherwise as :meth:`carag.Engine.open`."""
     _check_home(home, create=create)
-    # The log's lock is the store's: there is one writer, and a store without a writable log stays closed.
+    # The log's lock covers the store: there is one writer, and a store without a writable log stays closed.
     log = resources.enter_context(
         AuditLog.open(
             home,
@@ -190,13 +190,13 @@ def opened(
 
 @contextmanager
 def undone_if_empty(home: Path) -> Iterator[None]:
-    """Remove a store that is new in this context if nothing came to be stored in it."""
+    """Remove a store that is new in this context if nothing was stored in it."""
     made = [path for path in (home, *home.parents) if not path.exists()]
     try:
         yield
     finally:
         if made and home.exists():
-            lock = WriterLock(home / "audit.lock")  # so that it is not opened meanwhile
+            lock = WriterLock(home / "audit.lock")  # so that the store is not opened meanwhile
             try:
                 _remove_if_empty(home, made[1:])
             finally:
@@ -248,11 +248,11 @@ def upgrade(
     backend: str | VectorBackend | None = None,
     progress: Progress = no_progress,
 ) -> Upgraded:
-    """Upgrade a store that an earlier version made, as opening does, without embedding anything, and check it."""
+    """Upgrade a store made by an earlier version, as opening it does, without embedding anything, and check it."""
     started = time.monotonic()
     _check_home(home, create=False)
     moved_values = (home / EARLIER).is_file()
-    with AuditLog.open(home) as log, log.alone("an upgrade"):  # its lock is the store's
+    with AuditLog.open(home) as log, log.alone("an upgrade"):  # its lock covers the store
         if names is not None:
             keep_names(home, *names)
         with Collection.open(

@@ -72,14 +72,15 @@ _MOVED: Final = {
     "paces": "requests.paces",
     "readable": "evaluations.readable",
 }
-"""Names of 0.3.0, and what takes the place of each."""
+"""Names in 0.3.0, and what takes the place of each."""
 
 
 class Engine:
     """Answers questions over one store. Use :meth:`open`.
 
     Its parts: ``contents`` (documents and labels), ``requests`` (questions, each on record), ``calibration`` (of the
-    gate), ``evaluations`` (that the store was measured), ``log``, and ``anchoring`` (what confirms the log elsewhere).
+    gate), ``evaluations`` (records that the store was measured), ``log``, and ``anchoring`` (what confirms the log
+    elsewhere).
 
     Examples
     --------
@@ -154,24 +155,25 @@ class Engine:
         Parameters
         ----------
         path : path
-            A directory; one engine at a time. Several share a store through :func:`carag.engine.sharing`.
+            A directory, used by one engine at a time. Several engines share a store through
+            :func:`carag.engine.sharing`.
         create : bool
             Whether a directory without a store becomes one.
         profile : str, path or Profile, optional
-            For a new store, which keeps it: one that ships with the package, or a folder; default ``"edgar"``.
+            For a new store, which keeps it: a profile that ships with the package, or a folder; default ``"edgar"``.
         embedder : str or object, optional
             For a new store, which keeps it and refuses others; default ``"minilm"``. An object of your own has
             ``name``, ``dim``, ``embed_documents``, ``embed_query`` (:mod:`carag.retrieval.own`).
         generator : str, Generator or callable
             A generator or its name: ``"extractive"`` quotes and cannot invent; ``"local"``, ``"bedrock:MODEL_ID"``. A
-            callable of your own takes (question, passages, withheld), returns text (:mod:`carag.generation.own`).
+            callable of your own takes (question, passages, withheld) and returns text (:mod:`carag.generation.own`).
         ranker : str, optional
             ``"fused-1"``: similarity, words, and what the question names (:mod:`carag.retrieval.ranking`); ``"dense"``:
-            similarity alone; followed by ``"+mmr-0.7-20"``: passages that differ. By default what the profile says.
+            similarity alone; followed by ``"+mmr-0.7-20"``: passages that differ. By default, what the profile says.
         reranker : str or object, optional
-            Orders the passages found (:mod:`carag.retrieval.reranker`); none by default.
+            Puts the passages found in order (:mod:`carag.retrieval.reranker`); none by default.
         gate : ConfidenceGate, optional
-            By default the one calibrated on this store (:meth:`carag.Engine.calibrate_gate`), else what the profile
+            By default, the one calibrated on this store (:meth:`carag.Engine.calibrate_gate`), else what the profile
             ships for the embedder, else a baseline; see ``Answer.gate``.
         clock : callable, optional
             Returns an aware datetime; the system clock if absent.
@@ -189,15 +191,16 @@ class Engine:
         scrub_every : float, optional
             Seconds between background passes that hash the log again; damage stops all answers.
         backend : str or VectorBackend, optional
-            Where vectors are: ``"native"``, here, or a URL (:mod:`carag.backends.urls`). By default here, if they are.
+            Where vectors are: ``"native"`` (here) or a URL (:mod:`carag.backends.urls`). By default, here, if they are
+            here.
         accept : set of str
-            What is accepted, on record, that is not as the log says; otherwise the store is not opened. ``"gate"``: a
-            calibrated gate that is not the one on record is dropped. ``"labels"``: labels that are not those on record
-            stay, and all rows are written again. ``"policy"``: other roles, intents and words of the same bits are put
-            in force. ``"lost_values"``: the log continues without the values that its records commit to, if
-            ``private.key`` is lost.
+            What is accepted, on record, although it differs from what the log says; without this the store is not
+            opened. ``"gate"``: a calibrated gate that is not the one on record is dropped. ``"labels"``: labels that
+            are not those on record stay, and all rows are written again. ``"policy"``: different roles, intents and
+            words for the same bits are put in force. ``"lost_values"``: the log continues without the values that its
+            records commit to, if ``private.key`` is lost.
         **accepts : bool
-            ``accept_gate=True`` is the older way to say ``accept={"gate"}``, and so for the others; deprecated.
+            ``accept_gate=True`` is the older way to say ``accept={"gate"}``, and likewise for the others; deprecated.
         """
         accepted = _accepted(accept, accepts)
         now = clock or partial(datetime.now, UTC)
@@ -257,14 +260,14 @@ class Engine:
 
     @property
     def log(self) -> AuditLog:
-        """The audit log, to prove what is in it and to add to it."""
+        """The audit log, for proving what is in it and adding to it."""
         return self._log
 
     def session(self, token: str, verifier: TokenVerifier) -> Session:
         """Make a session from a signed token; a refusal goes on record, without anything that the token says.
 
-        Of many refusals for one reason the first is recorded at once, those of the following minute as a count, at the
-        latest when the engine is closed. Raises Refused with a code that starts with ``TOKEN_``.
+        Of many refusals for one reason, the first is recorded at once, and those of the following minute as a count, at
+        the latest when the engine is closed. Raises Refused with a code that starts with ``TOKEN_``.
         """
         self._lifetime.check()
         try:
@@ -277,8 +280,9 @@ class Engine:
     def ask(self, question: str, session: Session, *, where: Mapping[str, Any] | None = None) -> Answer:
         """Answer a question from what the session may use.
 
-        Only documents are used whose declared metadata meets ``where``: by field a value, a list of values, or a range
-        such as ``{"gte": 2024}`` (:class:`carag.policy.Where`). It narrows what the session may use, and is on record.
+        Only documents whose declared metadata meets ``where`` are used. It maps a field to a value, a list of values or
+        a range, such as ``{"gte": 2024}`` (:class:`carag.policy.Where`). It narrows what the session may use, and is on
+        record.
 
         The outcome is ``decline`` if the admissible evidence is too weak or the generator finds no answer in it,
         ``refuse`` if the session alone decides. Raises InvalidArgument if the question is empty or longer than 8,192
@@ -290,7 +294,7 @@ class Engine:
     def retrieve(
         self, question: str, session: Session, k: int = DEFAULT_K, *, where: Mapping[str, Any] | None = None
     ) -> Retrieval:
-        """Return the ``min(k, admissible)`` best admissible passages, without generating; ``where`` as in :meth:`ask`.
+        """Return the ``min(k, admissible)`` best admissible passages, without an answer; ``where`` as in :meth:`ask`.
 
         Raises InvalidArgument if the question or ``where`` is not valid, or ``k`` is not in 1 to 400.
         """
@@ -302,8 +306,8 @@ class Engine:
         The record holds the question, session, policy and passages of the retrieval, commits to the answer, and names
         the retrieval's own record. Passages that the text cites as ``[1]``, ``[2, 3]`` are marked as cited.
 
-        Raises InvalidArgument, and records nothing, if the retrieval is another engine's, was altered or has no
-        passages, or the text is empty. If it raises AuditUnavailable, do not show the answer.
+        Raises InvalidArgument, and records nothing, if the retrieval was made by another engine, was altered or has no
+        passages, or if the text is empty. If it raises AuditUnavailable, do not show the answer.
         """
         return self.requests.record_answer(retrieval, text, model=model)
 
@@ -321,14 +325,15 @@ class Engine:
     ) -> IngestReport:
         """Read documents, label, chunk, embed and store them, and bring the index up to date.
 
-        A store with EDGAR's profile reads filings; any other reads the files of a folder (:mod:`carag.readers`), whose
-        stated fields are the facts that the profile's rules turn into bits. What is stored and unchanged, by its
-        content's hash, is skipped, so running a killed run again finishes it.
+        A store with EDGAR's profile reads filings; any other store reads the files of a folder (:mod:`carag.readers`),
+        whose stated fields are the facts that the profile's rules turn into bits. What is stored and unchanged, by
+        content hash, is skipped, so repeating a killed run finishes it.
 
         ``path`` is a filing, a JSONL file of filings, or a directory of either; otherwise a file or a folder.
-        ``progress`` is called in this thread with (stage, done, total, note); a total of 0 is unknown, and an exception
-        from it ends the run. ``only`` holds, by accession number, the passages wanted: (type of the document, start of
-        the passage in it). ``reader`` reads ``path`` instead, and returns documents, and a message for what is not one.
+        ``progress`` is called in this thread with (stage, done, total, note); a total of 0 means unknown, and an
+        exception from ``progress`` ends the run. ``only`` maps each accession number to the passages wanted, as (type
+        of the document, start of the passage in it). ``reader`` reads ``path`` instead, and returns documents and, for
+        each file that is not a document, a message.
         """
         return self.contents.ingest(path, progress=progress, only=only, reader=reader)
 
@@ -342,14 +347,14 @@ class Engine:
     ) -> SyncReport:
         r"""Bring the store up to a folder, once, as :class:`carag.engine.freshness.Nightly` does each night.
 
-        New documents are stored, and changed ones, by their content's hash, replace the old ones; unchanged ones cost
-        no write. In a changed document only passages whose text or heading is new to the store are embedded. The next
-        run finishes one that was killed.
+        New documents are stored; documents whose content hash has changed replace the old ones; unchanged ones cost no
+        write. In a changed document only passages whose text or heading is new to the store are embedded. The next run
+        finishes one that was killed.
 
         What changes while it is read is read again, and finally left to the next run. With ``remove_vanished``,
-        documents that this folder gave before and no longer gives are withdrawn, unless it gives none at all, as when
-        it is not mounted. ``reader`` is as for :meth:`ingest`. ``stop`` is asked before each document is stored; once
-        it returns true, what is stored is recorded, and the run ends.
+        documents that this folder gave before and no longer gives are withdrawn, unless the folder gives no documents
+        at all, as when it is not mounted. ``reader`` is as for :meth:`ingest`. ``stop`` is asked before each document
+        is stored; once it returns true, what is stored is recorded, and the run ends.
 
         Examples
         --------
@@ -373,9 +378,10 @@ class Engine:
         past questions and receipts. What is stored and unchanged is skipped, so repeating a killed call finishes it. A
         document that ``supersedes`` another ends it from its own ``public_at`` on.
 
-        All ``documents`` are read and checked before the first is stored; the record commits to who brings them,
-        ``by``. Raises InvalidArgument, and stores nothing, if two with one id differ, one supersedes an unknown
-        document, or itself through others, one has facts that no rule turns into bits, or the store holds filings.
+        All ``documents`` are read and checked before the first is stored; the record commits to the person who adds
+        them, ``by``. Raises InvalidArgument, and stores nothing, if two documents with the same id differ, if one
+        supersedes an unknown document, or itself through others, if one has facts that no rule turns into bits, or if
+        the store holds filings.
 
         Examples
         --------
@@ -391,8 +397,8 @@ class Engine:
         """Withdraw documents so that only past questions still find them; return their number.
 
         What a removed document superseded stays superseded, so that removing makes nothing admissible. The record
-        commits to who removes them, ``by``. Raises InvalidArgument if an id is not in the store; nothing is removed
-        then.
+        commits to the person who removes them, ``by``. Raises InvalidArgument, and removes nothing, if an id is not in
+        the store.
         """
         return self.contents.remove(ids, by=by)
 
@@ -411,22 +417,23 @@ class Engine:
     ) -> GateReport:
         """Calibrate the confidence gate on questions with known answers, and put it in force, on record.
 
-        A question is answerable if the session may use one of the documents that hold its answer. For ``error`` each
-        question is retrieved as :meth:`ask` does, on record, and :func:`carag.retrieval.conformal_threshold` chooses
-        the threshold. For ``wrong`` each is answered without a gate, on record, which calls the generator, and
-        :func:`carag.retrieval.selective_threshold` chooses: an answer is right if it cites a document that holds it, or
-        one of the passages if some are given; any answer to a question that is not answerable is wrong. The store keeps
-        the threshold for its embedder, in place of the one that ships. :class:`carag.retrieval.Drift` notices if other
-        questions are asked; then a stricter threshold takes its place, on record, until the gate is calibrated again.
+        A question is answerable if the session may use one of the documents that hold its answer. For ``error``,
+        passages are retrieved for each question as :meth:`ask` does, on record, and
+        :func:`carag.retrieval.conformal_threshold` chooses the threshold. For ``wrong``, each is answered without a
+        gate, on record, which calls the generator, and :func:`carag.retrieval.selective_threshold` chooses: an answer
+        is right if it cites a document that holds the answer, or one of the passages if some are given; any answer to a
+        question that is not answerable is wrong. The store keeps the threshold for its embedder, in place of the one
+        that ships. :class:`carag.retrieval.Drift` notices if questions of another kind are asked; then a stricter
+        threshold takes its place, on record, until the gate is calibrated again.
 
         Each line of ``questions`` is ``{"question": "…", "documents": ["id", …]}``: the documents hold the answer, and
-        an empty list says that none in the store does; ``"passages": ["id:00000", …]`` may name their chunks that do.
-        ``error`` is the greatest share of new answerable questions to decline, 1/10 by default; ``wrong``, instead,
-        that of wrong answers among new ones.
+        an empty list says that no document in the store does; ``"passages": ["id:00000", …]`` may name the chunks that
+        hold it. ``error`` is the greatest share of new answerable questions to decline, 1/10 by default; ``wrong``,
+        given instead, is the greatest share of wrong answers among new answers.
 
         Raises InvalidArgument, before anything is asked, if a line is not such a question, a document is not in the
         store (hidden ones count as absent if the session may not know of them) or there are too few questions;
-        afterwards, if no threshold keeps the share of wrong answers. Then the gate stays.
+        afterwards, if no threshold keeps to the share of wrong answers. In that case the gate stays as it was.
         """
         return self.calibration.calibrate(questions, session, error=error, wrong=wrong)
 
@@ -447,7 +454,7 @@ class Engine:
         return await _in_thread(self.add, documents)
 
     def keep_up(self) -> None:
-        """Take over what other processes brought and put in force, as every request does first."""
+        """Take over what other processes added and put in force, as every request does first."""
         self._lifetime.check()
         self._in_force.keep_up()
 
@@ -469,7 +476,7 @@ class Engine:
         state = "closed" if self._lifetime.is_over else f"{len(collection.index)} rows, open"
         return f"Engine({str(collection.store.path.parent)!r}, {collection.embedder.name}, {state})"
 
-    if not TYPE_CHECKING:  # to a type checker any name would be an attribute
+    if not TYPE_CHECKING:  # a type checker would take any name for an attribute
 
         def __getattr__(self, name: str) -> Any:
             if name not in _MOVED:
@@ -480,7 +487,7 @@ class Engine:
             return found() if now.endswith("()") else found
 
     def _record_what_is_in_force(self, accepted: frozenset[str], *, at: int) -> None:
-        """Put labels, models and gate on record unless they are, and watch the gate."""
+        """Put labels, models and gate on record unless they are there already, and watch the gate."""
         collection, configuration, kept = self._collection, self._configuration, self._in_force.kept
         configuration.labels(collection.state, accept="labels" in accepted, rows=len(collection.index), at=at)
         threshold = round(self.gate.threshold * 1_000_000)
@@ -497,7 +504,7 @@ def _any_generator(given: str | Generator | Callable[[str, tuple[Passage, ...], 
 
 
 def _accepted(accept: Several[str], older: Mapping[str, bool]) -> frozenset[str]:
-    """Return what an opening accepts, also as the keywords of 0.3.0 say it."""
+    """Return what an opening accepts, including what the keywords of 0.3.0 accept."""
     if isinstance(accept, str) or not set(accept) <= {*_MAY_ACCEPT}:
         raise InvalidArgument(f"accept is {quoted(accept)}; want a set of {', '.join(_MAY_ACCEPT)}")
     wanted = set(accept)

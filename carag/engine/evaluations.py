@@ -1,4 +1,4 @@
-"""Record that a store was measured, and read for a metric every passage that a session may use."""
+"""Record that a store was measured, and read every passage that a session may use, for a metric."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 
 
 READ_SUITE: Final = "corpus-read"
-"""Suite in the record that all of a session's passages were read at once."""
+"""The suite named in the record that all of a session's passages were read at once."""
 _AT_ONCE: Final = 500
 """Labels read from the store at a time."""
 
 
 class Evaluations:
-    """What a store was measured by, on record."""
+    """Records of what a store was measured by."""
 
     def __init__(self, requests: Requests, lifetime: Lifetime) -> None:
         self._requests = requests
@@ -67,8 +67,8 @@ class Evaluations:
     def readable(self, session: Session) -> tuple[Decision, list[StoredChunk]]:
         """Return what a session may use, and every passage of it in the order of documents and places.
 
-        For a metric that compares answers with all passages. First an evaluation of the suite ``corpus-read`` goes on
-        record, with the hash of who asked and what for, and that of the passages.
+        This is for a metric that compares answers with all passages. First, an evaluation of the suite ``corpus-read``
+        goes on record, with a hash of the asker and the purpose, and a hash of the passages.
         """
         self._lifetime.check()
         started, rules = self._requests.recorder.clock(), self._requests.in_force.keep_up()

@@ -1,4 +1,4 @@
-"""Make an embedder, a generator or a reranker by its name: one of CARAG's, or ``module:factory`` of your own.
+"""Make an embedder, a generator or a reranker from its name: one of CARAG's, or your own ``module:factory``.
 
 Only names that the caller gives may come here, never one that a store keeps, because importing runs code.
 """
@@ -97,7 +97,7 @@ def _called(doing: str, name: str, call: Callable[..., Any], *given: object, **a
     except CaragError:
         raise
     except (Exception, SystemExit) as error:
-        # Its message could hold a key that the factory was given; the message of an import error cannot.
+        # The error's message could hold a key that the factory was given; that of an import error cannot.
         why = str(error) if isinstance(error, ModuleNotFoundError) else type_and_place(error)
         raise InvalidArgument(
             f"{quoted(name)}: {doing} raised {why}; want a module on sys.path, such as PYTHONPATH"

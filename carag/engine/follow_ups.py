@@ -1,6 +1,6 @@
 """Follow up a request: explain a passage, record an answer generated elsewhere, or name what replaced cited documents.
 
-An explanation reveals nothing to a session that it may not know to exist.
+An explanation reveals nothing to a session whose existence the session may not know of.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def explain(store: CorpusStore, chunk_id: str, decision: Decision) -> Finding:
         return _nothing_to_explain(chunk_id)
     try:
         chunk = store.chunk(chunk_id, as_of=decision.as_of, known_at=decision.known_at)
-    except InvalidArgument:  # there is no such passage, which a session that may know is told
+    except InvalidArgument:  # there is no such passage, and a session that may know is told so
         return _nothing_to_explain(chunk_id)
     hidden = decision.reasons_for(chunk)
     verdict = "hidden from" if hidden else "admissible for"
@@ -59,7 +59,7 @@ def _is_open(store: CorpusStore, chunk_id: str, decision: Decision) -> bool:
 
 
 def _causes(store: CorpusStore, chunk: StoredChunk, decision: Decision) -> tuple[str, ...]:
-    """Name the rule behind each bit of the passage's document, those that set the others, and its time's source."""
+    """Name the rule or the documents behind each bit of the passage's document, and the source of its time."""
     document = store.documents.document(chunk.document_id, version=chunk.version)
     held = bit_names(chunk.word, decision.policy.flags)
     own = (f"{bit}: {name}: {rule}" for bit, name, rule in document.causes["bits"] if bit in held)
@@ -68,7 +68,7 @@ def _causes(store: CorpusStore, chunk: StoredChunk, decision: Decision) -> tuple
 
 
 def _named(store: CorpusStore, document_id: str, decision: Decision) -> str:
-    """Name a document to a session that may know of it, and say if its text is not known."""
+    """Name a document to a session that may know of it, and say so if its text is not known."""
     if not decision.may_know_existence:
         keys = store.labels.of_document(document_id, known_at=decision.known_at).tolist()
         labels = store.labels.as_of(keys, decision.as_of, known_at=decision.known_at)

@@ -1,8 +1,8 @@
 """Keep a store as fresh as a folder, each night: content decides what is new, changed or gone, never a date.
 
 Files that change while the folder is read are read again or left out. A document without a label is quarantined; what
-cannot become one is a problem. Which documents the folder gave is remembered, to tell those that vanished from it from
-those of other origin.
+cannot become a document is a problem. The store remembers which documents the folder gave, to tell those that vanished
+from it from those of other origin.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ __all__ = ["Nightly", "Source", "Still", "night_trigger", "read_still"]
 
 
 PlacedReader: TypeAlias = "Callable[[Path], Iterable[tuple[str, Document | str]]]"
-"""Reads a folder: documents, or problems in words, each with its place; empty if unknown."""
+"""Reads a folder: yields documents, or problems in words, each with its place, which is empty if unknown."""
 
 _TIMES: Final = ("public_at", "expires_at")
 _TEXTS: Final = ("supersedes", "language")
@@ -66,7 +66,7 @@ def placed_documents(
 ) -> Iterator[tuple[str, Document | str]]:
     """Read every file of a folder; yield a document, or a problem in words, preceded by its file, or file and row."""
     made = document_of or _document
-    from carag.readers import Problem, read_folder  # here, because most stores are given documents
+    from carag.readers import Problem, read_folder  # imported here, because most stores are given documents
 
     for one in read_folder(path, leaves_out=leaves_out):
         if isinstance(one, Problem):
@@ -110,9 +110,9 @@ def _entities(stated: Fact) -> tuple[int, ...]:
 _logger = logger(__name__)
 
 _PASSES: Final = 3
-"""How often a folder is read at most, until nothing changes meanwhile."""
+"""The most times that a folder is read until nothing changes meanwhile."""
 _PAUSE: Final = 1.0
-"""Seconds before it is read again, to let writers finish."""
+"""Seconds before the folder is read again, to let writers finish."""
 
 
 class Still(NamedTuple):
@@ -120,7 +120,7 @@ class Still(NamedTuple):
 
     documents: list[Document]
     places: dict[str, str]
-    """By id, the file of each document as messages show it; empty if a reader does not say."""
+    """Maps each document's id to its file, as messages show it; empty if a reader does not say."""
     problems: list[str]
     troubled: frozenset[str]
     """Files and folders with a problem; the empty name stands for a reader that does not say which."""
@@ -128,7 +128,7 @@ class Still(NamedTuple):
     """Files that changed during every pass; nothing from them is among the documents."""
 
     def hides(self, file: str) -> bool:
-        """Tell whether a file's former content may still be there, as it or a folder above could not be read."""
+        """Tell whether a file's former content may still be there, because it or a folder above could not be read."""
         doubtful = self.troubled | {*self.left}
         if not file or "" in doubtful:
             return bool(doubtful)
@@ -167,7 +167,7 @@ def read_still(path: Path, read: PlacedReader) -> Still:
 
 
 def _files(place: str, known: Iterable[str]) -> Iterator[str]:
-    """Yield the files that a place may be in: ``a:7`` is row 7 of ``a``, or a file with this name."""
+    """Yield the files that a place may be in: ``a:7`` is row 7 of ``a``, or a file named ``a:7``."""
     yield place if place in known else place.rpartition(":")[0] or place
     if place in known and (row := place.rpartition(":"))[2].isdecimal() and row[0] in known:
         yield row[0]
@@ -189,7 +189,7 @@ def _states(path: Path) -> dict[str, tuple[object, ...]]:
 
 
 def _listed(root: Path) -> Iterator[Path]:
-    for folder, _, files in os.walk(root):  # like the readers, without following links to folders
+    for folder, _, files in os.walk(root):  # like the readers, this does not follow links to folders
         for file in files:
             yield Path(folder, file).relative_to(root)
 
@@ -210,9 +210,9 @@ def _state(root: Path, file: Path) -> tuple[object, ...] | None:
 
 
 class Source:
-    """What a store knows about a folder: by id, the file that each of its documents was in.
+    """What a store knows about a folder: the file that each of its documents was in, by id.
 
-    A withdrawn document is cleared from it by the following run, so a killed run forgets nothing.
+    A withdrawn document is cleared from this by the following run, so a killed run forgets nothing.
     """
 
     def __init__(self, store: CorpusStore, path: Path) -> None:
@@ -222,15 +222,15 @@ class Source:
         )
 
     def known(self) -> dict[str, str]:
-        """Return the ids, with their files, of the documents that it gave and that are not known to be withdrawn."""
+        """Return the ids and files of the documents that the folder gave and that are not known to be withdrawn."""
         return dict(json.loads(self._store.meta_get(self._name) or "{}"))
 
     def found(self, still: Still) -> None:
-        """Note what it gives now, in addition to what it gave."""
+        """Note what the folder gives now, in addition to what it gave before."""
         self._keep(self.known() | still.places)
 
     def vanished(self, still: Still) -> list[str]:
-        """Return the ids that it gave and no longer gives, except those that an unreadable file may hold."""
+        """Return the ids that the folder gave and no longer gives, except those that an unreadable file may hold."""
         known = self.known()
         gone = {id_ for id_ in known if id_ not in still.places}
         removed = {
@@ -252,8 +252,8 @@ _TIME: Final = re.compile("([01][0-9]|2[0-3]):([0-5][0-9])", re.ASCII)
 def night_trigger(at: time, zone: ZoneInfo) -> Any:
     """Return a trigger of APScheduler that fires once a day, at a time of day in a zone.
 
-    If clocks change, a time that a day does not have is taken as before the change, so that 02:00 comes when clocks
-    show 03:00; of a time that a day has twice the first counts. APScheduler's own ``CronTrigger`` (3.11.3) fires twice
+    If clocks change, a time that a day lacks is reckoned as before the change, so that 02:00 comes when clocks show
+    03:00; of a time that a day has twice, the first counts. APScheduler's own ``CronTrigger`` (3.11.3) fires twice
     then, and after a day of 23 hours it skips a day if the time is in the hour after midnight.
 
     Examples
@@ -314,7 +314,7 @@ class Nightly:
         try:
             report = self._run(self._stopping.is_set)
         except Exception as error:  # noqa: BLE001 - logged, and the next night tries again
-            _logger.error("the nightly run failed: %s; the next night tries again", type_and_place(error))  # noqa: TRY400 - its words may be content
+            _logger.error("the nightly run failed: %s; the next night tries again", type_and_place(error))  # noqa: TRY400 - its message may quote content
             return None
         _logger.info(
             "the nightly run %s: %d added, %d changed, %d unchanged, %d embedded, %d reused, %d vanished, "
@@ -339,7 +339,7 @@ class Nightly:
             name="nightly",
         )
         # The handler only writes to a pipe: raising an exception or taking a lock where the signal arrives could leave
-        # a lock held for good, such as the log's.
+        # a lock, such as the log's, held for good.
         told, tell = os.pipe()
         before = signal.signal(signal.SIGTERM, lambda *_: os.write(tell, b"."))
         try:

@@ -1,4 +1,4 @@
-"""Migrate a store's rows from one place to another: copy them, compare both, and switch, in separate commands.
+"""Migrate a store's rows from one place to another: copy them, compare both copies, and switch, in separate commands.
 
 A copy is searched only if its state root is that of the store's own labels and vectors.
 """
@@ -58,7 +58,7 @@ def copy_backend(
     restart: bool = False,
     progress: Moved | None = None,
 ) -> Copied:
-    """Copy a store's rows from where they are searched to another place, and note that they are there.
+    """Copy a store's rows from where they are searched to another place, and note that the copy is there.
 
     The same call continues a run that was killed; ``restart`` drops what an earlier run wrote and did not publish.
     """
@@ -72,7 +72,7 @@ def copy_backend(
         state = place.state()
         check_promises(state.backend, place.capabilities)
         if sum(shard.rows for shard in state.shards) == 0:
-            # What it will be; until its epoch gets there, it is not taken for a copy.
+            # The epoch that the copy will have; until it gets there, it is not taken for a copy.
             store.meta_update({COPY: _name(place), **noted(COPY, store.known(), state.epoch + 1)})
         elif store.meta_get(COPY) == _name(place):
             _follow(KeptBackend(store, place, dim, notes=COPY), store.known())
@@ -91,7 +91,7 @@ def compare_backend(
 ) -> Copied:
     """Compare a store's rows with a copy of them to the last bit, then the answers of both to exact searches.
 
-    Each search asks with a vector of the store, half of them under a policy that forbids a bit of that row's word.
+    Each search uses a vector from the store; half of them run under a policy that forbids a bit in that row's word.
     Nothing is changed; raise BackendFault if anything differs.
     """
     with (
@@ -128,7 +128,7 @@ def compare_backend(
 
 @contextmanager
 def _searched(home: Path, source: str | VectorBackend) -> Iterator[tuple[CorpusStore, int, VectorBackend]]:
-    """Open a store, and lend the place where its rows are searched, with the length of their vectors."""
+    """Open a store, and lend the place where its rows are searched and the length of their vectors."""
     with (
         AuditLog.open(home),  # its lock is the store's
         _lent(source) as given,
@@ -151,14 +151,14 @@ def _check_other(store: CorpusStore, target: VectorBackend | None) -> None:
 
 
 def _follow(rows: KeptBackend, known: int) -> None:
-    """Bring a copy up to an instant of its store, which is its last."""
+    """Bring a copy up to ``known``, the last instant of its store."""
     if rows.known_at != known:
         rows.switch(rows.prepare(no_progress, known), known)
     rows.settle()
 
 
 def switch_backend(home: Path, target: str | VectorBackend, *, progress: Moved | None = None) -> Copied:
-    """Search a store's rows where a copy of them is, if the copy is exact to the last bit.
+    """From now on search a store's rows in their copy, if the copy is exact to the last bit.
 
     Both places and the state root go on record before anything is noted; the previous place becomes the copy.
     """
@@ -194,7 +194,8 @@ def switch_backend(home: Path, target: str | VectorBackend, *, progress: Moved |
             }
         store.meta_update(notes)
         if given is None:
-            # After the notes: if killed before this, the next opening builds the file from the store.
+            # This comes after the notes: if the process is killed before this, the next opening builds the file from
+            # the store.
             (home / _COPY_FILE).replace(home / "index.carag")
         return Copied(len(keys), root, state)
 
@@ -210,7 +211,7 @@ def _rows_before(store: CorpusStore) -> RowsIn | None:
 def _copy_of(
     store: CorpusStore, home: Path, given: VectorBackend | None
 ) -> AbstractContextManager[VectorBackend]:
-    """Open the copy that is to be searched; raise an error if the store did not make it."""
+    """Open the copy that is to be searched; raise an error if the store did not make the copy."""
     here, there = store.meta_get(PLACE) or NATIVE, _name(given)
     if here == there:
         raise InvalidArgument(f"the rows of {store.path} are searched in {there} already")
@@ -239,7 +240,7 @@ def _rows_of(store: CorpusStore, keys: Sequence[int]) -> Rows:
 
 @contextmanager
 def _lent(given: str | VectorBackend) -> Iterator[VectorBackend | None]:
-    """Lend the backend at a URL, or a backend itself, which stays its owner's to close; None for the native index."""
+    """Lend the backend at a URL, or a given backend, which its owner still has to close; None for the native index."""
     if given == NATIVE:
         yield None
         return

@@ -1,6 +1,7 @@
 """Infer the policy of a record again, and compare it with the record's masks and hits.
 
-Two inputs are read from the masks: the places that the session barred, and whether it had a basis for transfers.
+Two inputs are read from the masks: the places that the session barred, and whether the session had a basis for
+transfers.
 """
 
 from __future__ import annotations
@@ -24,11 +25,11 @@ if TYPE_CHECKING:
 
 
 _ALLOWED_CIKS: Final = frozenset({1})
-"""Stand-in for an allow list, of which a record holds only kind and length."""
+"""Stand-in for an allow list: a record holds only its kind and length."""
 _DENIED_CIKS: Final = frozenset({3})
 _UNLISTED_CIK: Final = 2
 _PAST: Final = datetime.fromtimestamp(0, UTC)
-"""Stand-in for an as-of time before now; times decide about lists and questions about the past, not about masks."""
+"""Stand-in for an as-of time before now; times affect lists and questions about the past, not masks."""
 _NOW: Final = _PAST + timedelta(days=1)
 _MINUTE: Final = 60_000_000
 _REFUSED_BY_SESSION: Final = frozenset(
@@ -41,7 +42,7 @@ _REFUSED_BY_SESSION: Final = frozenset(
         "UNKNOWN_INTENT",
     }
 )
-"""Codes of refusals for what the session brought and no record holds."""
+"""Codes of refusals that depend on what the session brought and no record holds."""
 
 
 class ReplayVerdict(StrEnum):
@@ -49,9 +50,9 @@ class ReplayVerdict(StrEnum):
 
     MATCHES = "matches"
     DIFFERS = "differs"
-    """The record is not what the table gives, so the table it names was not applied."""
+    """The record differs from what the table gives, so the table that it names was not applied."""
     UNDECIDED = "undecided"
-    """The policy cannot be inferred: another table, or a refusal for what the record does not hold."""
+    """The policy cannot be inferred: another table is named, or a refusal depends on what no record holds."""
     NOTHING = "nothing"
     """The record is not about a request, so it has no policy."""
 
@@ -67,7 +68,7 @@ class Replay:
 
 
 def replay(record: Record, table: PolicyTable) -> Replay:
-    """Infer a record's policy again, and test its hits by it."""
+    """Infer a record's policy again, and test the record's hits against it."""
     event = record.event
     if not isinstance(event, Access):
         return Replay(record.seq, ReplayVerdict.NOTHING, f"a {record.kind} record is not about a request")
@@ -97,7 +98,7 @@ def replay(record: Record, table: PolicyTable) -> Replay:
 
 
 def replay_all(records: Iterable[Record], tables: Iterable[PolicyTable]) -> Iterator[Replay]:
-    """Replay records in turn, each by the table that it names if that is given; InvalidArgument without any table."""
+    """Replay records in turn, each by the table that it names, if that is given; InvalidArgument if no table is."""
     known = {named: table for table in tables for named in table.hashes}
     if not known:
         raise InvalidArgument("there is no table to replay by; give the policy tables that were in force")

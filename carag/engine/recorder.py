@@ -64,7 +64,7 @@ class Rules(NamedTuple):
 
     @classmethod
     def of(cls, change: str, profile: Profile, declared: Declared, *, intents: bool) -> Rules:
-        """Return the rules of a profile; without ``intents`` no word of a question tightens them."""
+        """Return a profile's rules; without ``intents``, no word in a question tightens them."""
         heard = profile.vocabulary.intents if intents else Intents()
         return cls(change, profile.table, Listener(heard, declared))
 
@@ -92,12 +92,12 @@ class Request:
     rules: Rules
     where: Where = EVERYWHERE
     decision: Decision | None = None
-    """What the session may use; None until that is inferred, and for a refused session."""
+    """What the session may use; None until this is inferred, and for a refused session."""
 
 
 @dataclass(frozen=True, slots=True)
 class Searched:
-    """Evidence for a record: the state that was searched, and everything read from it, with proofs."""
+    """Evidence for a record: the state that was searched, and everything that was read from it, with proofs."""
 
     evidence: Evidence
     index: IndexState
@@ -125,7 +125,7 @@ class Finding:
     outcome: Outcome
     why: str
     text: str = ""
-    """For the asker; the record commits to it if it is an answer."""
+    """The text for the asker; the record commits to it if it is an answer."""
     models: Models = field(default_factory=Models)
     searched: Searched | None = None
     """None without a search."""
@@ -144,7 +144,7 @@ class Finding:
 
     @property
     def understood(self) -> str:
-        """What the question was read to name; empty without a search."""
+        """What the question was understood to name; empty without a search."""
         return "" if self.searched is None else self.searched.evidence.topic.understood
 
     @property
@@ -166,7 +166,7 @@ class Finding:
 
 
 def proven(state: StoreState, request: Request, evidence: Evidence) -> Searched:
-    """Prove what a search found, in the state that it searched; CorruptFile if that state lacks a passage."""
+    """Prove what a search found in the state that it searched; CorruptFile if that state lacks a passage."""
     recorded = [_label_and_hit(one) for one in _read(evidence)]
     root, proofs = state.prove(
         (label for label, _ in recorded), -1 if evidence.known_at is None else evidence.known_at
@@ -200,7 +200,7 @@ def _heads(evidence: Evidence) -> Iterator[HeadRows]:
 
 
 def _label_and_hit(one: Found) -> tuple[Label, Passage]:
-    """Return the label that the state must hold and the passage that the record keeps, both under the store's hash."""
+    """Return the label that the state must hold and the passage that the record keeps, both with the store's hash."""
     label = Label(one.chunk_id, one.text_sha256, one.word, one.public_at, one.expires_at)
     return label, Passage(one.chunk_id, one.text, one.similarity, one.word, text_sha256=one.text_sha256)
 
@@ -336,7 +336,7 @@ class Recorder:
 
     @contextmanager
     def failures(self, request: Request, egress: Egress | None = None) -> Iterator[None]:
-        """Record any error raised inside, then let it go on, except that the log is not writable."""
+        """Record any error raised inside, except that the log cannot be written, and raise it again."""
         try:
             yield
         except AuditUnavailable:
@@ -379,7 +379,7 @@ class Recorder:
 
 
 class Egress:
-    """What of one request leaves this machine, and for which models."""
+    """What leaves this machine during one request, and for which models."""
 
     def __init__(self, recorder: Recorder, request: Request, models: Models) -> None:
         self.request = request
@@ -389,9 +389,9 @@ class Egress:
         self._recorder = recorder
 
     def leaving(self) -> None:
-        """Put on record, once, that question or passages are about to leave; if it raises, they must stay.
+        """Put on record, once, that question or passages are about to leave; if this raises, they must stay.
 
-        It is called right before a remote model, not before the search: a gate that declines transfers nothing.
+        It is called right before a remote model is, not before the search: a gate that declines transfers nothing.
         """
         if self.begun is None:
             self.begun = self._recorder.begin(self.request, self.models)
@@ -453,7 +453,7 @@ def _code_of(error: CaragError) -> str:
 
 
 _WINDOW: Final = 60_000_000
-"""Microseconds during which further refusals of a kind are only counted."""
+"""For this many microseconds, further refusals of a kind are only counted."""
 _Kind = tuple[str, str | None, str | None]
 
 

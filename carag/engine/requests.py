@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 DEFAULT_K: Final = 8
-"""Passages for one question, as in the paper."""
+"""How many passages a question gets, as in the paper."""
 _MAX_K: Final = 400
 """Passages that one record can hold."""
 
@@ -69,7 +69,7 @@ class Requests:
         *,
         guarded: GuardedGenerator | None = None,
     ) -> Answer:
-        """Answer as :meth:`carag.Engine.ask` does, behind the gate in force or another one."""
+        """Answer as :meth:`carag.Engine.ask` does, behind the gate in force or a different one."""
         behind = guarded or self.guarded
 
         def work(egress: Egress, decision: Decision) -> Finding:
@@ -160,7 +160,7 @@ class Requests:
 
     @property
     def paces(self) -> tuple[str, str]:
-        """How long searching takes, and with answering: ``quick``, ``local`` (a model here reads all) or ``remote``."""
+        """How slow searching is, alone and with answering: ``quick``, ``local`` (a model reads all) or ``remote``."""
         from carag.generation.extractive import Extractive
 
         generator, reranker = self.guarded.generator, self.retriever.reranker

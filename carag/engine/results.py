@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 _NEAREST: Final = 3
-"""Passages that a decline names."""
+"""How many passages a decline names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +28,8 @@ class Retrieval:
     """Passages and what is withheld, with a receipt.
 
     ``outcome`` is ``DECLINE`` if nothing is admissible, ``REFUSE`` if the session alone decides. ``passages`` are best
-    first; ``understood`` is what the question was read to name, in its own words; ``asked_day`` the day as of which it
-    asks, and whether the answer is as of it.
+    first; ``understood`` is what the question was understood to name, in its own words; ``asked_day`` is the day that
+    it asks about, and whether the answer is as of that day.
     """
 
     outcome: Outcome
@@ -85,9 +85,9 @@ class Answer(Retrieval):
         empty if the question names no party and no time. It is the same whatever is hidden.
     superseded : tuple of Superseded
         What has replaced, withdrawn or amended the cited documents since the past instant of the answer, as far as the
-        session may use it today; if the profile reads days (``as_of``).
+        session may use it today. Filled only if the profile reads days (``as_of``).
     follows : Receipt or None
-        Of the record of these; None without them.
+        Receipt for the record that names these; None without them.
     """
 
     text: str = ""
@@ -132,7 +132,7 @@ class Answer(Retrieval):
 
     @property
     def model_called(self) -> bool:
-        """Whether a generator ran, the extractive one included; none does below the gate."""
+        """Whether a generator ran, including the extractive one; below the gate no generator runs."""
         return self.why in MODEL_CALLED
 
     @property
@@ -198,7 +198,7 @@ class Explanation:
     """Why one chunk is admissible or hidden for a session.
 
     ``outcome`` is ``DECLINE`` for a role that may not know of hidden passages, whether the chunk is hidden or does not
-    exist. ``causes`` say where its bits come from (bit, EDGAR field, rule), and its time of publication.
+    exist. ``causes`` say where the chunk's bits (bit, EDGAR field, rule) and its time of publication come from.
     """
 
     outcome: Outcome
@@ -253,7 +253,7 @@ class AddReport:
     reused: int = 0
     """Passages whose vector the store, or another passage of the run, already had."""
     problems: list[str] = field(default_factory=list)
-    """Documents that are stored and that nothing can find, with the reason."""
+    """Documents that are stored but cannot be found, with the reason."""
 
     def to_json(self) -> dict[str, Any]:
         """Return the report as plain values."""
@@ -280,11 +280,11 @@ class IngestReport:
     events: int = 0
     """Rows of filings without text that brought new facts."""
     events_unchanged: int = 0
-    """Such rows without new facts."""
+    """Rows of filings without text that brought no new facts."""
     problems: list[str] = field(default_factory=list)
     """Files and rows that could not be read, with place and reason."""
     failures: int = 0
-    """Number of problems that are faults of the program, reported by type and place only."""
+    """Number of problems that are faults in the program, reported by type and place only."""
     quarantined: dict[str, int] = field(default_factory=dict)
     """Filings in quarantine by reason, in the whole store."""
     total_events: int = 0
@@ -314,7 +314,7 @@ class SyncReport(IngestReport):
     """What one run of :meth:`carag.Engine.sync` did, and what it left."""
 
     vanished: list[str] = field(default_factory=list)
-    """Ids of documents that the folder gave in an earlier run and no longer gives."""
+    """Ids of documents that the folder gave in an earlier run but no longer gives."""
     removed: int = 0
     """How many of them this run withdrew."""
     left: list[str] = field(default_factory=list)
@@ -339,11 +339,11 @@ class GateReport:
     threshold: int
     """Least similarity of the best admissible passage, in millionths."""
     error: str
-    """The promised greatest share, as a fraction such as ``"1/10"``; ``promise`` says of what."""
+    """The greatest share promised, as a fraction such as ``"1/10"``; ``promise`` says of what it is a share."""
     answerable: int
     """Questions that it was calibrated on."""
     answerable_declined: int
-    """Of these; it does not estimate new questions."""
+    """How many of these were declined; it is not an estimate for new questions."""
     unanswerable: int
     """Questions that no document answers; none of them affects the threshold."""
     unanswerable_declined: int
@@ -357,14 +357,14 @@ class GateReport:
     """SHA-256 of the file of questions, in hexadecimal."""
     record: int
     promise: str = "declined"
-    """``"declined"``: the share of declined among new answerable questions; ``"wrong"``: of wrong among new answers."""
+    """``"declined"``: the share declined of new answerable questions; ``"wrong"``: the share wrong of new answers."""
     answered: int = 0
-    """Questions that it was calibrated on and answers; counted for the promise ``"wrong"`` only."""
+    """Questions of the calibration that it answers; counted for the promise ``"wrong"`` only."""
     answered_wrong: int = 0
     closed: int = 1_000_000
-    """The threshold in millionths that replaces it when the questions drift."""
+    """The threshold, in millionths, that replaces it when the questions drift."""
     scores: tuple[int, ...] = field(default=(), repr=False)
-    """What drift is measured by: the best similarity of what was found for each question, in millionths."""
+    """What drift is measured against: the best similarity found for each question, in millionths."""
 
     @classmethod
     def of(cls, kept: dict[str, Any], record: int) -> GateReport:

@@ -1,8 +1,8 @@
-"""Keep the rows that are searched, copies of a store's open labels: in an index file next to it, or in a backend.
+"""Keep the rows that are searched, copies of a store's open labels, in an index file next to it or in a backend.
 
-A missing file is built from the store, one behind is updated. In a backend rows are added closed, opened and closed in
-one batch, and closed ones are deleted later. A backend does a batch of one name only once. One at an earlier epoch than
-noted gets all open labels again.
+A missing file is built from the store, and a file that is behind is updated. In a backend, rows are added as closed,
+then opened and closed in one batch, and closed rows are deleted later. A backend applies each batch, known by its name,
+only once. A backend at an earlier epoch than the store noted gets all open labels again.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Change(NamedTuple):
 
 
 class KeptRows(Protocol):
-    """Rows keyed by the store's labels, of one instant of the store."""
+    """Rows keyed by the store's labels, as of one instant of the store."""
 
     @property
     def index(self) -> AnyIndex:
@@ -58,11 +58,11 @@ class KeptRows(Protocol):
 
     @property
     def added(self) -> int:
-        """Rows added since it was opened."""
+        """Rows added since these were opened."""
         ...
 
     def prepare(self, progress: Callable[[str, int, int, str], None], known: int = EVER) -> Change:
-        """Add the labels that came since, closed, and return what :meth:`switch` needs for a search to find them."""
+        """Add the labels that came since, as closed rows, and return what :meth:`switch` needs to open them."""
         ...
 
     def switch(self, change: Change, known: int) -> None:
@@ -74,11 +74,11 @@ class KeptRows(Protocol):
         ...
 
     def is_copy_of(self, labels: Labels) -> bool:
-        """Tell whether it holds exactly these labels, all open ones."""
+        """Tell whether the rows are exactly these labels, which are all the open ones."""
         ...
 
     def check_sound(self) -> None:
-        """Raise an error if it must not be searched."""
+        """Raise an error if the rows must not be searched."""
         ...
 
     def close(self) -> None:
@@ -95,15 +95,15 @@ _HEADER_BYTES: Final = 768
 _VERSION_AT: Final = slice(8, 12)
 """Offset of the format version in it, little-endian."""
 _VERIFIED_AT_ONCE: Final = 1 << 26
-"""Greatest size in bytes of an index file that is verified in full before it is searched; a larger one is mapped."""
+"""Greatest size in bytes of an index file that is verified in full before it is searched; a larger file is mapped."""
 _SAVE_ROWS: Final = 1 << 16
-"""Rows between two saves while an index is built: the most that must be added again after a kill."""
+"""Rows added between two saves while an index is built: the most that must be added again after a kill."""
 _SAVE_FRACTION: Final = 16
 """Save at once if more than 1/16 of the rows changed, because saving writes every row; otherwise at ``close``."""
 
 
 def notes_of_file(path: Path, known: int, deleted: int = 0) -> dict[str, str]:
-    """Return what a store notes about its index file: its header, its instant, and how many rows it lost."""
+    """Return what a store notes about its index file: the header, the instant, and how many rows it lost."""
     return {
         "index_header": header_hash(path, _HEADER_BYTES),
         "index_known": str(known),
@@ -230,7 +230,7 @@ class KeptFile:
 
 
 _CLOSED: Final = QUARANTINE | VERSION_WORD
-"""The word of a row that no search may find; one for all rows, because a backend lists its words."""
+"""The word of a row that no search may find; it is the same for all rows, because a backend lists its words."""
 _BATCH: Final = 4096
 """Rows added, or asked for, at a time."""
 _KNOWN: Final = "known"
@@ -242,13 +242,13 @@ _SWEPT: Final = "swept"
 
 
 def noted(notes: str, known: int = -1, epoch: int = -1) -> dict[str, str]:
-    """Return what a store notes about a backend that holds its labels of an instant; by default about a new one."""
+    """Return what a store notes about a backend that holds its labels as of an instant; by default, about a new one."""
     values = {_KNOWN: known, _EPOCH: epoch, _SWEPT: known}
     return {f"{notes}_{name}": str(value) for name, value in values.items()}
 
 
 def unfollowed(notes: str) -> dict[str, str]:
-    """Return the notes that make a store write all its labels to the backend again, in batches of other names."""
+    """Return the notes that make a store write all its labels to the backend again, in batches with new names."""
     return {f"{notes}_{name}": "-1" for name in (_KNOWN, _SWEPT)}
 
 
@@ -359,9 +359,9 @@ NATIVE: Final = "native"
 PLACE: Final = "backend"
 """The store's note of the kind of backend and the collection; absent for the native index."""
 FILLED: Final = "backend_filled"
-"""The store's note of the last backend that it filled, to which it may return from the native index."""
+"""The store's note of the last backend that it filled, to which it may return after using the native index."""
 _BETWEEN: Final = ", collection "
-"""Separates the two in the name of a place."""
+"""Separates kind and collection in the name of a place."""
 COPY: Final = "shadow"
 """The store's note of the backend that holds a copy of its rows, to which it may move."""
 
@@ -375,8 +375,8 @@ def settled_backend(store: CorpusStore, given: str | VectorBackend | None) -> It
     last = store.meta_get(PLACE) or NATIVE
     if given is None and last != NATIVE:
         raise InvalidArgument(
-            f"the rows of {store.path} are in {last}; name it with backend=..., on the command line --backend, or "
-            f"have the index made here with {NATIVE!r}"
+            f"the rows of {store.path} are in {last}; name that backend with backend=... (on the command line, "
+            f"--backend), or have the index made here with {NATIVE!r}"
         )
     if given is None or given == NATIVE:
         if last != NATIVE:
@@ -416,8 +416,8 @@ def _check_place(store: CorpusStore, last: str, state: IndexState) -> None:
         return
     if last != NATIVE:
         raise InvalidArgument(
-            f"the rows of {store.path} are in {last}, and {here} was named; name the first, or move with carag "
-            "backend copy and switch"
+            f"the rows of {store.path} are in {last}, and {here} was named; name the place where they are, or move "
+            "them with carag backend copy and switch"
         )
     # The notes are written first, so that a killed run continues where its rows are.
     if store.meta_get(FILLED) == here:
@@ -436,12 +436,12 @@ def _check_place(store: CorpusStore, last: str, state: IndexState) -> None:
 
 
 def leave_backend(store: CorpusStore) -> None:
-    """Note that a copy of a store has no rows in a backend: those that are there belong to the original."""
+    """Record that a copy of a store has no rows in a backend: the rows there belong to the original."""
     store.meta_update({PLACE: NATIVE, FILLED: "", COPY: ""})
 
 
 def follow_anew(store: CorpusStore) -> None:
-    """Have all labels written again wherever rows are, at the next opening, because they were changed in place."""
+    """Have all labels written again at the next opening, wherever rows are, because they were changed in place."""
     store.own_update({"index_header": ""})
     store.meta_update({**unfollowed("backend"), **unfollowed(COPY)})
 

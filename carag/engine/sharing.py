@@ -1,9 +1,9 @@
-"""Share one store between processes: set it up, move one there, and open it from each process's directory.
+"""Share one store between processes: set it up, move an existing store there, open it from each process's directory.
 
 Texts, labels and the log are in PostgreSQL. The keys, which the server must not learn, are copied from a directory that
-already shares the store. What is moved goes to the server in one transaction, which is read back before it ends. Before
-it the source is marked, ``moved.url``, and never opened for writing again: a log that continued in two places would be
-two logs with one key.
+already shares the store. What is moved goes to the server in one transaction, and is read back before the transaction
+ends. Before that, the source is marked with ``moved.url`` and is never opened for writing again: a log that continued
+in two places would be two logs with one key.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ __all__ = ["Moved", "has_store", "move", "open_corpus", "share"]
 
 
 _LONGEST: Final = 50
-"""Greatest number of characters of that name."""
+"""The longest name of a schema, in characters."""
 _OTHERS: Final = ("corpus.db", "audit.db", "vkey")
 """Files of a directory that has, or had, a store of its own."""
 
 
 def share(directory: Path, url: str, *, admin: str | None = None) -> Address:
-    """Note that a directory's store is in PostgreSQL; given an administrator's address, set it up there.
+    """Record that a directory's store is in PostgreSQL; given an administrator's address, set the store up there.
 
     ``url`` is ``postgresql://ROLE@HOST/DATABASE?schema=NAME``, the application's account, whose password is in
     ``~/.pgpass``. The administrator makes role, schemas, tables and grants; what is there is kept.
@@ -65,7 +65,7 @@ def share(directory: Path, url: str, *, admin: str | None = None) -> Address:
 def shared_place(url: str) -> Address:
     """Read the address of a shared store."""
     place = Address.parse(url)
-    if len(place.schema) > _LONGEST:  # the server truncates longer names, so that two could become the same
+    if len(place.schema) > _LONGEST:  # the server truncates longer names, so two names could become the same
         raise InvalidArgument(
             f"schema {place.schema!r} is longer than {_LONGEST} characters; name a shorter one"
         )
@@ -100,16 +100,16 @@ _TABLES: Final = {
     f"_{LOG}": ("record", "node", "checkpoint", "begun"),
     f"_{VALUES}": ("shelf", "holder", "value", "erased", "planned", "hold", "state"),
 }
-"""By the ending of the schema's name, its tables, each after those that it refers to."""
+"""Maps the ending of a schema's name to its tables, each after the tables that it refers to."""
 _IN_FILE: Final = {
     "record": "(SELECT seq, body FROM rec)",
     "checkpoint": "(SELECT size, note FROM cp)",
-    # Left by a process that is gone: the next one to open the log ends what it began.
+    # Left by a process that is gone: the next process to open the log ends what that one began.
     "begun": "(SELECT seq, 0 AS process FROM begun)",
 }
 """Queries for tables of the server that the file does not have under the same name."""
 _EMPTY: Final = {"meta": 1}
-"""Rows of the tables of a new store: its epoch."""
+"""Rows in the tables of a new store: its epoch."""
 
 
 class Moved(NamedTuple):
@@ -131,7 +131,7 @@ def move(source: Path, directory: Path, url: str, *, admin: str) -> Moved:
     check_new(directory, place)
     if not (source / "corpus.db").exists() or not (source / "vkey").exists():
         raise InvalidArgument(
-            f"{source} does not hold a store in files; name one that carag init or ingest has made"
+            f"{source} does not hold a store in files; name a store that carag init or ingest has made"
         )
     with ExitStack() as held:
         is_marked = _held(source, place, held)
@@ -155,7 +155,7 @@ def _held(source: Path, place: Address, held: ExitStack) -> bool:
         held.enter_context(AuditLog.open(source))  # which first ends what a killed process left
         return False
     if known != place:
-        raise InvalidArgument(f"{source} was moved to {known}, not to {place}; name the former")
+        raise InvalidArgument(f"{source} was moved to {known}, not to {place}; give the former")
     held.callback(WriterLock(source / "audit.lock").release)
     return True
 
@@ -176,7 +176,7 @@ def _checked(source: Path) -> str:
 
 
 def _check_same(db: Any, place: Address) -> None:
-    """Check that both addresses mean one database, as in two there would be two stores with one log."""
+    """Check that both addresses lead to one database; with two, there would be two stores with one log."""
     query = (
         "SELECT system_identifier, (SELECT oid FROM pg_database WHERE datname = current_database()) "
         "FROM pg_control_system()"
@@ -184,7 +184,8 @@ def _check_same(db: Any, place: Address) -> None:
     with closing(connected(place.url)) as own:
         if own.execute(query).fetchone() != db.execute(query).fetchone():
             raise InvalidArgument(
-                "the administrator's address leads to another database than the store's address; name the same one"
+                "the administrator's address leads to a different database from the store's address; name the same "
+                "database in both"
             )
 
 
@@ -227,7 +228,7 @@ def _check_empty(db: Any, place: Address) -> None:
 
 
 def _file(source: Path, part: str) -> sqlite3.Connection:
-    """Open the file with the tables of a part; values may still be where versions up to 0.3 kept them."""
+    """Open the file that holds a part's tables; values may still be where versions up to 0.3 kept them."""
     name = "audit.db" if part else "corpus.db"
     if part == f"_{VALUES}" and (source / EARLIER).is_file():
         name = EARLIER
@@ -251,7 +252,7 @@ def _copy(file: sqlite3.Connection, db: Any, target: str, table: str) -> None:
 
 
 def _digest(rows: Iterable[tuple[Any, ...]]) -> tuple[int, int]:
-    """Return the number of rows, and the sum of their hashes, which does not depend on their order."""
+    """Return the number of rows and the sum of their hashes, which does not depend on the order of the rows."""
     count = total = 0
     for row in rows:
         count += 1
@@ -264,7 +265,7 @@ def _count(db: Any, schema: str, table: str) -> int:
 
 
 def _let_share(source: Path, directory: Path, place: Address, note: str) -> None:
-    """Let a directory share the store, and copy what it lacks: keys, evidence from anchors, a checkpoint."""
+    """Let a directory share the store, and copy what the directory lacks: keys, evidence from anchors, a checkpoint."""
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     remember(directory, place, SHARED_AT)  # first, because keys without it would begin another log
     (directory / _ANCHORS).mkdir(mode=0o700, exist_ok=True)

@@ -1,8 +1,8 @@
-"""Hold the databases of a store at one instant while their writer goes on writing, and state what was copied of them.
+"""Hold a store's databases at one instant while their writer goes on writing, and state what was copied from them.
 
-Snapshots are taken in the opposite order of writing, the log first, so that each is at least as new as what refers to
-it; they are taken again if an erasure, a hold, an ingest or a gate came between. Connections never checkpoint: before
-version 3.51.3 SQLite could corrupt a write-ahead log that two connections checkpoint.
+Snapshots are taken in the reverse of the order of writing, the log first, so that each is at least as new as what
+refers to it; all are taken again if an erasure, a hold, an ingest or a gate came between. Connections never checkpoint:
+before version 3.51.3 SQLite could corrupt a write-ahead log that two connections checkpoint.
 
 ``manifest.json`` states what a backup holds::
 
@@ -55,14 +55,14 @@ NEEDED: Final = frozenset({"audit.db", "corpus.db", "vkey"})
 ANCHORS: Final = "anchors"
 """The directory with the evidence from anchors."""
 _MAX_BYTES: Final = 64 << 20
-"""Greatest size of a manifest: about 300,000 pieces of evidence, each a file."""
+"""Greatest size of a manifest, enough for about 300,000 pieces of evidence, each a file."""
 _PIECE: Final = 1 << 20
 """Bytes copied at a time."""
 _DIGEST: Final = re.compile("[0-9a-f]{64}")
 _KNOWN: Final = re.compile(
     r"audit\.db|private\.db|audit\.key|private\.key|corpus\.db|jobs\.db|vkey|evidence\.url|anchors/\d{20}-[a-z0-9]+-[0-9a-f]{8}"
 )
-"""Anything else in a manifest, including a path that leaves the directory, was not written by a backup."""
+"""The only names in a manifest; any other, including a path that leaves the directory, was not written by a backup."""
 
 
 class Held(NamedTuple):
@@ -85,7 +85,7 @@ class Held(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What a backup holds: checkpoint of its log, files by path, keys by name; ``made`` in microseconds since 1970."""
+    """What a backup holds: its log's checkpoint, files by path, keys by name; ``made`` in microseconds since 1970."""
 
     checkpoint: str
     files: Mapping[str, Held]
@@ -117,7 +117,8 @@ class Manifest:
                 data = file.read(_MAX_BYTES + 1)
         except OSError as error:
             raise InvalidArgument(
-                f"{backup} is not a backup: {path.name} cannot be read ({error.strerror}); name what carag backup made"
+                f"{backup} is not a backup: {path.name} cannot be read ({error.strerror}); name what carag backup "
+                f"has made"
             ) from error
         try:
             found = cls._parsed(data)
@@ -203,9 +204,9 @@ _PASSING: Final = frozenset(
         RecordKind.ANCHOR,
     }
 )
-"""Kinds of record after which only the log changes, or whose values were stored before."""
+"""Kinds of record after which only the log changes, or whose values are stored before the record."""
 _PATIENCE: Final = 60.0
-"""Seconds after which a store that changes without a pause is given up."""
+"""Seconds after which the attempt is given up, if a store changes without a pause."""
 _PAUSE: Final = 0.02
 """Seconds between two tries."""
 _WAIT_MS: Final = 10_000
@@ -250,7 +251,7 @@ class Pinned:
             self.close()
             if time.monotonic() > until:
                 raise StoreLocked(
-                    f"{home} has changed for {_PATIENCE:.0f} s without a pause; back it up when it is less busy"
+                    f"{home} has changed for {_PATIENCE:.0f} s without a pause; back up the store when it is less busy"
                 )
             _logger.info("the store changed meanwhile; taking its snapshots again")
             time.sleep(_PAUSE)
@@ -261,11 +262,11 @@ class Pinned:
         return self._names
 
     def copy(self, name: str, target: Path) -> None:
-        """Copy one database as of the held instant into a new file."""
+        """Copy one database, as of the held instant, into a new file."""
         try:
             os.close(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
             with contextlib.closing(sqlite3.connect(target, isolation_level=None)) as copy:
-                # One step, because a writer between two steps would make it start over.
+                # Copied in one step, because a writer between two steps would make the copy start over.
                 self._held[name].backup(copy, pages=-1)
                 # The copied header says that the file has a write-ahead log, which the copy does not need.
                 copy.execute("PRAGMA journal_mode=DELETE")
@@ -318,7 +319,7 @@ class Pinned:
         return int(size), row[0]
 
     def _is_quiet(self) -> bool:
-        """Tell whether the log has got nothing but questions since it was held."""
+        """Tell whether nothing but questions was added to the log since it was held."""
         with contextlib.closing(self._snapshot("audit.db")) as now:
             bodies = now.execute("SELECT body FROM rec WHERE seq >= ? ORDER BY seq", (self.size,))
             return all(Record.parse(body).kind in _PASSING for (body,) in bodies)

@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 _logger = logger(__name__)
 
 _BATCH_LEAVES: Final = 200_000
-"""Leaves that one transaction of the tree's file writes."""
+"""How many leaves one transaction writes to the tree's file."""
 _KEY_NOTE: Final = "state_key"
-"""The store's note that holds the key of the seals, in hexadecimal."""
+"""The store's note of the key of the seals, in hexadecimal."""
 
 
 class StoreState:
-    """The state of a store's last instant, and on demand of earlier ones; its tree is kept at ``path``."""
+    """The state at a store's last instant and, on demand, at earlier ones; its tree is kept at ``path``."""
 
     def __init__(self, store: CorpusStore, path: Path) -> None:
         self._store = store
@@ -68,7 +68,8 @@ class StoreState:
             batch: dict[int, bytes | None] = {}
             for where, leaf in self._leaves(self._store.labels.changes(known, now)):
                 if len(batch) == _BATCH_LEAVES:
-                    # Until the last batch the file names no store, so that it is rebuilt after a kill in between.
+                    # Until the last batch is written, the file names no store, so it is rebuilt after a kill in
+                    # between.
                     self._tree.apply(batch, {"placed_by": ""})
                     batch = {}
                 batch[where] = leaf
@@ -97,7 +98,7 @@ class StoreState:
             return view.root, proofs
 
     def chunk_ids(self, record: Record) -> tuple[str | None, ...]:
-        """Find the chunks that a record's hits name, or None, from log and store alone, without a receipt."""
+        """Find the chunk that each hit of a record names, or None, from log and store alone, without a receipt."""
         event, found = record.event, dict[int, str]()
         if isinstance(event, Access) and event.index is not None:
             for chunk, text_sha256, *_ in self._store.labels.snapshot(known_at=event.index.known_at):
@@ -133,7 +134,7 @@ class StoreState:
             )
 
     def _store_key(self) -> bytes:
-        """Return the store's key of the seals, made once and kept with the labels, which are equally secret."""
+        """Return the store's key for the seals, made once and kept with the labels, which are equally secret."""
         if (kept := self._store.meta_get(_KEY_NOTE)) is None:
             self._store.meta_set(_KEY_NOTE, kept := secrets.token_hex(32))
         return bytes.fromhex(kept)

@@ -1,8 +1,8 @@
 """Verify signed tokens (JWT) with PyJWT, which ``carag-engine[tokens]`` installs.
 
-A token states its own algorithm, and attackers forge tokens with it (RFC 8725 section 2.1): ``none``, or a public key
-used as an HMAC secret. So a key id names one public key and the one algorithm it is for, the token chooses neither, and
-no symmetric algorithm is supported.
+A token states its own algorithm, which attackers use to forge tokens (RFC 8725 section 2.1): they state ``none``, or
+use a public key as an HMAC secret. So a key id names one public key and the one algorithm it is for, the token chooses
+neither, and no symmetric algorithm is supported.
 """
 
 from __future__ import annotations
@@ -41,20 +41,20 @@ _MIN_RSA_BITS: Final = 2048
 
 
 class KeySource(Protocol):
-    """Public keys that change, such as those that an issuer publishes."""
+    """Public keys that may change, such as those that an issuer publishes."""
 
     def get(self, kid: str, /) -> tuple[str, PublicKeyTypes] | None:
-        """Return a key with the one algorithm it is for (:func:`fits`); None if the id is unknown."""
+        """Return a key and the one algorithm it is for (:func:`fits`); None if the id is unknown."""
         ...
 
 
 class JwtVerifier:
-    r"""Accepts tokens of one issuer, for one audience, signed with known keys.
+    r"""Accepts tokens from one issuer, for one audience, signed with known keys.
 
-    ``keys`` holds, by key id, each public key (PEM) with the one algorithm it is for, of :data:`ALGORITHMS`. Clocks may
-    differ by ``leeway`` seconds, at most 300. A token that lives for more than ``longest`` seconds, from its ``iat``
-    (without one, from now) to its ``exp``, is refused as ``TOKEN_LIFE``. ``required`` are claims that every token must
-    carry.
+    ``keys`` maps each key id to a public key (PEM) and the one algorithm from :data:`ALGORITHMS` that the key is for.
+    Clocks may differ by ``leeway`` seconds, at most 300. A token that lives for more than ``longest`` seconds, from its
+    ``iat`` (without one, from now) to its ``exp``, is refused as ``TOKEN_LIFE``. ``required`` are claims that every
+    token must carry.
 
     Examples
     --------
@@ -94,7 +94,7 @@ class JwtVerifier:
         self._required = list(required)
 
     def verify(self, token: str) -> Mapping[str, Any]:
-        """Return a token's claims, its audience as text.
+        """Return a token's claims, with its audience as text.
 
         Raises Refused with ``TOKEN_MALFORMED``, ``TOKEN_ALGORITHM``, ``TOKEN_KEY_UNKNOWN``, ``TOKEN_SIGNATURE``,
         ``TOKEN_EXPIRED``, ``TOKEN_NOT_YET_VALID``, ``TOKEN_LIFE``, ``TOKEN_ISSUER``, ``TOKEN_AUDIENCE``,
@@ -126,7 +126,7 @@ class JwtVerifier:
         return {**claims, "aud": self.audience}
 
     def _check_audience(self, said: object) -> None:
-        """Accept a list (RFC 7519 section 4.1.3) of this audience only, as another could present the token here."""
+        """Accept a list (RFC 7519 section 4.1.3) of this audience only; another could present the token here."""
         others = [one for one in said if one != self.audience] if isinstance(said, list) else []
         if others:
             raise Refused(
@@ -135,7 +135,7 @@ class JwtVerifier:
             )
 
     def _check_life(self, claims: Mapping[str, Any]) -> None:
-        """Check the times directly: PyJWT reads them with ``int``, which takes ``" 1_000 "``, and any number."""
+        """Check the times directly: PyJWT reads them with ``int``, which accepts ``" 1_000 "`` and any number."""
         for name in ("exp", "iat", "nbf"):
             value = claims.get(name, 0)
             if type(value) not in (int, float) or not 0 <= value <= _MAX_SECONDS:
@@ -144,7 +144,7 @@ class JwtVerifier:
                     f"the claim {name} is {quoted(value)}; want a JSON number of seconds since 1970, to the year 9999",
                 )
         if "exp" not in claims:
-            raise Refused("TOKEN_CLAIM_MISSING", "the token lacks the claim exp; want one that expires")
+            raise Refused("TOKEN_CLAIM_MISSING", "the token lacks the claim exp; want a token that expires")
         if (life := claims["exp"] - claims.get("iat", time.time())) > self._longest:
             raise Refused(
                 "TOKEN_LIFE",
@@ -157,7 +157,7 @@ class JwtVerifier:
             raise Refused(
                 "TOKEN_ALGORITHM", f"the token says {quoted(said)}; want one of {', '.join(ALGORITHMS)}"
             )
-        if "crit" in header:  # RFC 7515 section 4.1.11: not understood, so refused
+        if "crit" in header:  # RFC 7515 section 4.1.11: extensions that are not understood must be refused
             raise Refused(
                 "TOKEN_MALFORMED", "the token has critical extensions, which are not supported here"
             )
@@ -174,7 +174,7 @@ class JwtVerifier:
 
 
 def fits(algorithm: str, key: object) -> bool:
-    """Tell whether a key is a public key of an algorithm of :data:`ALGORITHMS`, and long enough."""
+    """Tell whether a key is a public key for an algorithm in :data:`ALGORITHMS`, and long enough."""
     if algorithm in ("RS256", "PS256"):
         return isinstance(key, rsa.RSAPublicKey) and key.key_size >= _MIN_RSA_BITS
     if algorithm in ("ES256", "ES384"):

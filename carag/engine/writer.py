@@ -1,4 +1,4 @@
-"""Write documents to a store, or withdraw them, and bring the collection up to it; the one writer of every store."""
+"""Write documents to a store, or withdraw them, and bring the collection up to the store; every store's only writer."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 _logger = logger(__name__)
 
 _EMBED_BATCH: Final = 2048
-"""Passages embedded together; waiting documents are stored when they have this many."""
+"""How many passages are embedded together; waiting documents are stored when they have this many."""
 _LISTED_BATCH: Final = 4096
-"""Documents without text that one transaction stores."""
+"""How many documents without text one transaction stores."""
 
 
 class Given(Protocol):
@@ -41,18 +41,18 @@ class Given(Protocol):
 
     @property
     def document(self) -> LabelledDocument:
-        """Its label, by what this source states; one with text is unchanged if its content hash is stored."""
+        """Its label, from what this source states; a document with text is unchanged if its content hash is stored."""
 
     @property
     def has_text(self) -> bool:
-        """Whether its text is known, or facts alone."""
+        """Whether its text is known, or only facts."""
 
     def made(self, known: Facts | None) -> Made | NotMade | None:
-        """Make its rows, given the facts that the store has of it; None if it brings no news."""
+        """Make its rows, given the facts that the store has about it; None if it brings nothing new."""
 
 
 class Kind(NamedTuple):
-    """Who makes the rows of a store."""
+    """A kind of reader, which makes the rows of a store."""
 
     reader: str
     """The store's note of it."""
@@ -63,7 +63,7 @@ class Kind(NamedTuple):
 
 
 def never() -> bool:
-    """Tell that nothing stops a run."""
+    """Return False: nothing stops a run."""
     return False
 
 
@@ -77,11 +77,11 @@ def write(
     progress: Progress = no_progress,
     stop: Callable[[], bool] = never,
 ) -> IngestReport:
-    """Store what is new or changed, in the order given, and bring the collection up to it.
+    """Store what is new or changed, in the order given, and bring the collection up to the store.
 
-    ``given`` has with each document how much of ``total`` has been read; a total of 0 is not shown. ``hashes`` are the
-    content hashes of those that are stored, if they were asked for at once. ``stop`` is asked before each document is
-    stored; those that wait to be embedded are then left out.
+    ``given`` pairs each document with how much of ``total`` has been read; a total of 0 is not shown. ``hashes`` are
+    the content hashes of the stored documents, if they were asked for at once. ``stop`` is asked before each document
+    is stored; those that wait to be embedded are then left out.
     """
     _logger.info("ingest begins, with %d rows", len(collection.index))
     with collection.writing(kind.reader):
@@ -115,7 +115,7 @@ class _Writer:
         self._kind, self._hash_of = kind, hash_of
         self.report = IngestReport()
         self._waiting: dict[str, Made] = {}
-        """By id: of several statements of facts about one document the last has the others' facts."""
+        """By id; if several of them state facts about one document, the last has the facts of the others."""
         self._has_text = True
         self._chunks = 0
 
@@ -223,7 +223,7 @@ def add(
 
 
 def without_lost(documents: Iterable[Document], store: CorpusStore) -> tuple[list[Document], list[str]]:
-    """Leave out documents that supersede unknown ones, and those that supersede these; say which, and why."""
+    """Leave out documents that supersede unknown ones, and documents that supersede those; say which, and why."""
     several = list(documents)
     supersedes = {one.id: one.supersedes for one in several}
     problems: list[str] = []
@@ -246,8 +246,8 @@ def remove(collection: Collection, kind: Kind, ids: Iterable[str]) -> int:
         known = {one: store.documents.facts_of(one) for one in wanted}
         if absent := [one for one, facts in known.items() if facts is None or facts["removed"]]:
             raise InvalidArgument(
-                f"document {quoted(absent[0])} is not in the store, or was removed before, as are "
-                f"{len(absent)} of the {len(wanted)} ids; nothing was removed: leave these ids out"
+                f"document {quoted(absent[0])} is not in the store, or was removed before, as with {len(absent)} of "
+                f"the {len(wanted)} ids; nothing was removed: leave these ids out"
             )
         if wanted:
             nothing = np.empty((0, collection.embedder.dim), np.float32)
@@ -260,7 +260,7 @@ def remove(collection: Collection, kind: Kind, ids: Iterable[str]) -> int:
 
 
 def _superseding_wrongly(supersedes: Mapping[str, str | None], store: CorpusStore) -> dict[str, str]:
-    """Return, by id, why a document cannot supersede what it states: that is unknown, or leads back to it."""
+    """Return, by id, why a document cannot supersede what it names: that document is unknown, or leads back to it."""
     wrong: dict[str, str] = {}
 
     def next_of(id_: str) -> str | None:

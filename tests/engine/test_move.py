@@ -272,7 +272,7 @@ def test_an_administrator_of_another_database_moves_nothing(source: Source, shar
     sharing.alter(f"CREATE DATABASE {schema}")
     other = sharing.url.replace(f"/{sharing.database.name}?", f"/{schema}?")
     for _ in range(2):
-        with pytest.raises(InvalidArgument, match="another database than the store's"):
+        with pytest.raises(InvalidArgument, match="a different database from the store's"):
             moving.move(source.home, source.home.parent / "new", sharing.address(schema), admin=other)
         moved(source, sharing, schema)
 

@@ -181,7 +181,7 @@ def test_a_remote_embedder_has_its_begin_record(tmp_path: Path) -> None:
 def test_a_store_is_opened_again_with_the_same_embedder_only(tmp_path: Path) -> None:
     Engine.open(tmp_path / "store", embedder=Counting()).close()
     with pytest.raises(
-        InvalidArgument, match="'counting', which is not made by its name alone; give that object"
+        InvalidArgument, match="'counting', which cannot be made from its name alone; give that object"
     ):
         Engine.open(tmp_path / "store")
     for other in (embedding(name="b"), embedding(dim=DIM + 1), "wordllama"):
