@@ -1,6 +1,6 @@
 """Record every request in a signed Merkle log, and issue receipts that verify offline.
 
-This package imports no other of CARAG (only ``carag.errors``): callers pass it plain values. It needs the standard
+Of CARAG, this package imports only ``carag.errors``: callers pass it plain values. It needs the standard
 library and ``cryptography``, so an auditor can run it alone.
 """
 

@@ -1,4 +1,4 @@
-"""Note in a log's directory which PostgreSQL server holds the log, or to which it was moved."""
+"""Record in a log's directory which PostgreSQL server holds the log, or to which server the log was moved."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ if TYPE_CHECKING:
 SHARED_AT: Final = "shared.url"
 """File with the URL of the server that holds the log itself, for several processes."""
 MOVED_TO: Final = "moved.url"
-"""File with the URL of the server that a log was moved to: it must not continue in this directory."""
+"""File with the URL of the server that a log was moved to: the log must not continue in this directory."""
 _UNNAMED: Final = "carag_audit"
 """The schema that versions up to 0.3 left out of the notes that they wrote."""
 
 
 def remember(directory: Path, address: Address, name: str) -> None:
-    """Note a server in a file of a log's directory."""
+    """Record a server in a file in a log's directory."""
     write_atomically(directory / name, f"{address}\n".encode())
 
 
 def remembered(directory: Path, name: str) -> Address | None:
-    """Return the server noted in a file of a log's directory, or None.
+    """Return the server recorded in a file in a log's directory, or None.
 
     Raises CorruptFile if the note is malformed.
     """

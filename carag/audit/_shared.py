@@ -1,9 +1,9 @@
 """Hold one process's connections to a log that several processes write: one to write in turns, a few to read.
 
-A turn is one transaction under an advisory lock that ends with it; so a process that is killed leaves nothing behind,
-and the next one continues. While the log is open, every process is *seated*: it has its own number and holds an
-advisory lock on it, which shows the others that it lives; it also shares a lock that :meth:`SharedLink.alone` takes
-exclusively, which is possible only once all others have left.
+A turn is one transaction under an advisory lock that ends with the transaction, so a process that is killed leaves
+nothing behind, and the next process continues. While the log is open, every process is *seated*: it has its own number
+and holds an advisory lock on that number, which shows the others that it lives. It also shares a lock that
+:meth:`SharedLink.alone` takes exclusively, which is possible only once all others have left.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ LOG: Final = "log"
 VALUES: Final = "values"
 """Suffixes of the store's schema: the schemas of the log and of its sealed values."""
 _TURN, _OPEN, _OPERATION = 0, 1, 2
-"""Seeds of the advisory locks: a turn's, that of all processes that have the log open, an erasure's or a hold's."""
+"""Seeds of the advisory locks: for a turn, for all processes that have the log open, for an erasure or a hold."""
 _ROWS_A_FETCH: Final = 500
 _READERS: Final = 4
 """Most connections that read at once."""
 _WAITS: Final = {"lock_timeout": "30s", "idle_in_transaction_session_timeout": "30s"}
-"""How long to wait for a turn, and how long one may idle: a process that hangs must not stop the others."""
+"""How long to wait for a turn, and how long a turn may idle: a process that hangs must not stop the others."""
 
 
 @contextlib.contextmanager
@@ -99,12 +99,12 @@ class SharedLink:
 
     def __init__(self, address: Address, check: Callable[[Any, str], None]) -> None:
         self.address, self._check = address, check
-        # Also the name of its locks, apart from those of the documents.
+        # This is also the name of the log's locks, which are separate from those of the documents.
         self._schema = f"{address.schema}_{LOG}"
         self.mutex = threading.RLock()
         self.undone: Callable[[], None] = lambda: None
         """Called after a turn was rolled back."""
-        self._owner: int | None = None  # the thread whose turn it is
+        self._owner: int | None = None  # the thread that has the turn
         self._alone, self._closed = 0, False
         self.number = -1
         """This process's number since its last connection."""
@@ -140,7 +140,7 @@ class SharedLink:
     def turn(self) -> Iterator[Any]:
         """Write in one transaction while no other process writes; a turn within a turn belongs to the outer one.
 
-        Raises AuditUnavailable if it is not certain that the transaction is durable; the next turn finds out.
+        Raises AuditUnavailable if the transaction may not be durable; the next turn finds out whether it is.
         """
         with self.mutex:
             if self._owner is not None:  # this thread's own turn: it holds the mutex
@@ -180,7 +180,7 @@ class SharedLink:
 
     @contextlib.contextmanager
     def operating(self) -> Iterator[None]:
-        """Let one process at a time erase, or place or release a hold, in several turns; meanwhile others append."""
+        """Let one process at a time erase, or place or release a hold, in several turns; others append meanwhile."""
         with self._talking(), contextlib.closing(self._pool.new()) as db:
             db.execute(f"SET lock_timeout TO '{_WAITS['lock_timeout']}'")
             lock(db, self._schema, _OPERATION, session=True)

@@ -3,8 +3,8 @@
 A turn is one transaction, as in :mod:`carag.audit._shared`. Only one connection writes and checkpoints the file: before
 version 3.51.3 SQLite could corrupt a WAL that two connections write or checkpoint. ``synchronous=FULL`` makes COMMIT
 return after fsync; NORMAL can lose acknowledged records in a power cut. If COMMIT fails, it is unknown what reached the
-disk, so later writes are refused until the file is opened again and read; likewise if the file's name no longer refers
-to the open file.
+disk, so later writes are refused until the file is opened again and read. The same holds if the file's name no longer
+refers to the open file.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class SqliteLink:
     """One process's connections to a file with fixed tables.
 
     Without ``create`` a missing file is CorruptFile. ``tables`` are the statements that make its tables, and ``later``
-    those of them that a file of an earlier version lacks. ``first`` are statements with their parameters for the
+    are those whose tables a file of an earlier version lacks. ``first`` are statements with their parameters for the
     transaction that creates the tables, ``page`` is the page size of a new file.
     """
 
@@ -75,7 +75,7 @@ class SqliteLink:
         if not create and not path.exists():
             raise CorruptFile(f"{path} is missing though the log exists; restore it from a backup")
         with contextlib.ExitStack() as undo, self.reading():
-            if create:  # readable by its owner only; SQLite gives its side files the same mode
+            if create:  # readable only by its owner; SQLite gives its side files the same mode
                 os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
             self._db = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
             undo.callback(self._db.close)
@@ -94,7 +94,7 @@ class SqliteLink:
         self._db.close()  # last, because the last connection checkpoints
 
     def read(self, query: str, parameters: Sequence[object] = ()) -> sqlite3.Cursor:
-        """Read what is committed, while another thread may be writing; within :meth:`reading`."""
+        """Read what is committed, even while another thread is writing; use within :meth:`reading`."""
         return self._reader.execute(query, parameters)
 
     def execute(self, query: str, parameters: Any = ()) -> sqlite3.Cursor:
@@ -105,7 +105,7 @@ class SqliteLink:
     def turn(self) -> Iterator[sqlite3.Connection]:
         """Write in one transaction; a turn within a turn belongs to the outer one.
 
-        Raises AuditUnavailable if it is not certain that the transaction is durable; nothing more is written then.
+        Raises AuditUnavailable if the transaction may not be durable; after that, nothing more is written.
         """
         with self.mutex:
             if self._is_turn:  # this thread's own turn: it holds the mutex
@@ -130,7 +130,7 @@ class SqliteLink:
                 self._is_turn = False
 
     def purge(self) -> None:
-        """Leave nothing of deleted rows in the write-ahead log."""
+        """Remove all traces of deleted rows from the write-ahead log."""
         with self.mutex, self.reading():
             busy, *_ = self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
         if busy:
@@ -171,7 +171,7 @@ class SqliteLink:
             )
 
     def lacks_later(self) -> bool:
-        """Tell whether an earlier version made the file, which lacks the ``later`` tables."""
+        """Tell whether an earlier version made the file, so that it lacks the ``later`` tables."""
         return not self._found() >= set(self._later)
 
     def _found(self) -> set[str]:
@@ -208,10 +208,10 @@ class SqliteLink:
 
 
 def read_only(path: Path, *, wal: bool, held: bool = True) -> sqlite3.Connection:
-    """Open a file to read it, one state of it if it is ``held``; nothing is written, and no writer is kept waiting.
+    """Open a file to read it, in one state if it is ``held``; nothing is written, and no writer is kept waiting.
 
-    Without a write-ahead log the file alone is complete, and ``immutable`` creates not even a lock file. With one,
-    SQLite must read both files, and keeps the state of this BEGIN while the writer continues.
+    Without a write-ahead log, the file alone is complete, and ``immutable`` creates not even a lock file. With a
+    write-ahead log, SQLite must read both files, and keeps the state as of this BEGIN while the writer continues.
     """
     uri = f"file:{quote(str(path.absolute()))}?mode=ro{'' if wal else '&immutable=1'}"
     db = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False)
@@ -231,9 +231,9 @@ def read_only(path: Path, *, wal: bool, held: bool = True) -> sqlite3.Connection
 def insert(db: sqlite3.Connection, table: str, rows: Sequence[tuple[object, ...]]) -> None:
     """Insert rows, many per statement.
 
-    Python releases its interpreter lock at every step of a statement, and with other busy threads it takes milliseconds
-    to get it back; ``executemany`` steps once per row. Batches are powers of two, so that the few different statements
-    stay in the connection's cache.
+    Python releases its interpreter lock at every step of a statement, and if other threads are busy, getting it back
+    takes milliseconds; ``executemany`` steps once per row. Batches are powers of two, so that the few different
+    statements stay in the connection's cache.
     """
     at = 0
     while rest := len(rows) - at:

@@ -118,7 +118,7 @@ class Manifest:
         except OSError as error:
             raise InvalidArgument(
                 f"{backup} is not a backup: {path.name} cannot be read ({error.strerror}); name what carag backup "
-                f"has made"
+                "has made"
             ) from error
         try:
             found = cls._parsed(data)

@@ -114,7 +114,7 @@ def _array(name: str, values: ArrayLike) -> NDArray[Any]:
 
 
 def uints(name: str, values: ArrayLike, count: int) -> NDArray[np.uint32]:
-    """Convert 32-bit numbers: one per row, or one for all rows."""
+    """Convert 32-bit numbers: one for each row, or one for all rows."""
     array = _array(name, values)
     if array.ndim == 0:
         array = np.full(count, array)
@@ -126,7 +126,7 @@ def word_array(words: ArrayLike, count: int) -> NDArray[np.uint32]:
 
 
 def warn_of_unlabelled(words: NDArray[np.uint32]) -> None:
-    """Warn of stored words without the schema version: no policy admits their rows, which is seldom intended."""
+    """Warn about stored words without the schema version: no policy admits their rows, which is seldom intended."""
     if closed := int(np.count_nonzero(words & ~np.uint32(QUARANTINE) < VERSION_WORD)):
         warnings.warn(
             f"{closed} of {words.size} words have no schema version, so no policy admits their rows; make words of "
@@ -150,7 +150,7 @@ def distinct(keys: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def _are_marked_apart(keys: NDArray[np.int64]) -> bool:
-    """Tell whether keys are distinct by marking each in their range; for dense keys a twentieth of a sort's time."""
+    """Tell whether keys are distinct, by marking each in their range; for dense keys, 20 times faster than a sort."""
     low, high = int(keys.min()), int(keys.max())
     if high - low > 16 * keys.size:
         return False
@@ -261,7 +261,7 @@ def search_params(
     fallback: bool,
     exact_limit: int,
 ) -> tuple[int, CData]:
-    """Check a search's arguments; return the rows wanted and the core's parameters; cache immutable types only."""
+    """Check a search's arguments; return the rows wanted and the core's parameters. Only immutable types are cached."""
     workers = 1 if threads is None and queries == 1 else threads_or_all(threads)
     is_fixed = (
         type(k) is int
@@ -335,7 +335,7 @@ def predicates(
         return CompiledPolicies(one.predicate, 1, (one,))
     if as_of is not None or alive_at is not None:
         raise InvalidArgument(
-            "as_of or alive_at was given with a list of searches, which have their own; set it in each search"
+            "as_of or alive_at was given with a list of searches, which have their own; set that instant in each search"
         )
     if not 1 <= len(policy) <= lib.CARAG_MAX_PREDICATES:
         raise InvalidArgument(

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from cffi import FFI  # type: ignore[import-untyped]
 
-# setuptools wants paths relative to setup.py, with forward slashes, to build from an sdist.
+# To build from an sdist, setuptools wants paths relative to setup.py, with forward slashes.
 _CSRC = Path("csrc")
 _BEGIN, _END = "/* cffi: begin */", "/* cffi: end */"
 

@@ -1,4 +1,4 @@
-"""Own an object of the core until it is closed, or until no call needs it any more."""
+"""Own a core object until it is closed, or until no call needs it any more."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def owned(core: CData, free: Callable[[CData], None], *needs: CData) -> CData:
-    """Free an object of the core when the last reference to it is gone, before the objects that it ``needs``.
+    """Free a core object when the last reference to it is gone, before the objects that it ``needs``.
 
     Not ``ffi.gc``: in a reference cycle the collector runs finalizers in arbitrary order.
     """

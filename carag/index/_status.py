@@ -62,8 +62,8 @@ def _raise(
         lib.CARAG_DUPLICATE_KEY: f"key {_at(keys, row)} (position {row}) is a duplicate: {what}; "
         "delete the old row first, or choose another key",
         lib.CARAG_UNKNOWN_KEY: f"key {_at(keys, row)} (position {row}) is not in the index",
-        lib.CARAG_OVERLAP: f"the window of label {_at(keys, row)} (position {row}) overlaps that of another live label "
-        "of its chunk; close that one in the same call, or end it before",
+        lib.CARAG_OVERLAP: f"the window of label {_at(keys, row)} (position {row}) overlaps that of another live "
+        "label of its chunk; close that label in the same call, or end it earlier",
         lib.CARAG_BAD_PREDICATE: what,
         lib.CARAG_BAD_KERNEL: what,
     }

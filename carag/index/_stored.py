@@ -26,7 +26,7 @@ class Stored(Handle):
 
     def _own(self, index: CData, path: str) -> None:
         self._hold(index, lib.carag_index_free, path)
-        self._made = self._info()  # used for the parameters alone; the counts in it go out of date
+        self._made = self._info()  # used only for the parameters; the counts in it go out of date
         self._dim = int(self._made.params.dim)
 
     def _info(self) -> CData:

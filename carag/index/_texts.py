@@ -76,8 +76,8 @@ def text_batch(
     numbers = key_array(documents, keys.size)
     if not isinstance(tokens, Sequence) or not isinstance(headings, Mapping):
         raise InvalidArgument(
-            f"tokens is a {type(tokens).__name__} and headings is a {type(headings).__name__}; want a list with the "
-            "terms of each chunk, and a mapping from documents to terms"
+            f"tokens is a {type(tokens).__name__} and headings is a {type(headings).__name__}; want a list that "
+            "holds the terms of each chunk, and a mapping from documents to terms"
         )
     if len(tokens) != keys.size:
         raise InvalidArgument(

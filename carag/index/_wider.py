@@ -40,7 +40,7 @@ class WiderRoom:
 
 
 def wider_room(also_hidden: int, hidden_among: Search | None, index: Sized, queries: int) -> WiderRoom | None:
-    """Return the memory that a search needs for hidden rows, or None where it looks for none."""
+    """Return the memory that a search needs for hidden rows, or None if it looks for none."""
     k = rows_wanted("also_hidden", also_hidden, index, low=0)
     if k == 0 and hidden_among is not None:
         raise InvalidArgument(

@@ -33,7 +33,7 @@ class HiddenRows:
     words: NDArray[np.uint32]
     """(nq, also_hidden) the word of each row when it was found; 0 beyond ``counts``."""
     counts: NDArray[np.int64]
-    """(nq,) how many of the nearest rows are refused."""
+    """(nq,) number of the nearest rows that are refused."""
 
     def __len__(self) -> int:
         """Count the queries."""

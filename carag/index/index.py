@@ -47,7 +47,7 @@ FILE_VERSION: Final = int(lib.CARAG_FILE_VERSION)
 
 _NULL: Final = ffi.NULL
 _NO_ROWS: Final = 0
-"""The default of ``also_hidden``, recognised by identity, which costs a search nothing."""
+"""The default of ``also_hidden``; recognising it by identity costs a search nothing."""
 
 
 MAX_ROWS: Final = 2**32 - 65
@@ -66,14 +66,14 @@ class Index(Stored):
     ef_construction : int
         Beam width while a row is inserted.
     seed : int
-        Decides the layers. The same calls with the same seed give the same file, byte for byte, for any number of
+        Decides the layers. The same calls with the same seed give the same file, byte for byte, with any number of
         threads.
     dtype : DType or str
         Stored type of vectors: ``"float32"``, ``"float16"`` or ``"int8"``.
     views : int
         Bytes for materialised views: a policy that is asked repeatedly gets an index of its admissible rows alone,
-        built in the background, which answers until the index changes (:mod:`carag.index.views`). 0, the default, makes
-        none.
+        built in the background, which answers until the index changes (:mod:`carag.index.views`). With 0, the default,
+        none is made.
 
     Examples
     --------
@@ -99,7 +99,7 @@ class Index(Stored):
         dtype: DType | str = DType.FLOAT32,
         views: int = 0,
     ) -> None:
-        kernels.active()  # raises a better message about an unusable CARAG_KERNEL than the core does
+        kernels.active()  # gives a better message about an unusable CARAG_KERNEL than the core does
         self._views = views_of(views)
         params = index_params(dim, M, ef_construction, seed, dtype)
         out, fault = ffi.new("carag_index **"), new_fault()
@@ -173,10 +173,10 @@ class Index(Stored):
         return given
 
     def reserve(self, rows: int) -> None:
-        """Reserve memory for a total number of rows, so that growing never copies the existing ones.
+        """Reserve memory for a total number of rows, so that growing never copies existing rows.
 
         Memory is used only as rows are written, and answers do not depend on it. An index that outgrows its reservation
-        holds all rows in memory twice for a while. A batch at least as large as the index is linked by building the
+        holds all rows in memory twice while it grows. A batch at least as large as the index is linked by building the
         whole graph, several times faster per row than inserting rows one after another, so double the size of batches.
 
         Examples
@@ -217,7 +217,8 @@ class Index(Stored):
     ) -> int:
         """Give every row that the policy admits the word ``(word & ~clear) | set``, class by class; return how many.
 
-        Bits are read by :func:`carag.policy.bits_of`, none both set and cleared; instants are as for :meth:`search`.
+        Bits are read by :func:`carag.policy.bits_of`, and no bit may be both set and cleared; instants are as for
+        :meth:`search`.
         """
         on, off = bits_of(set, name="set"), bits_of(clear, name="clear")
         test, out, fault = predicate(policy, as_of, alive_at), ffi.new("uint64_t *"), new_fault()
@@ -257,7 +258,7 @@ class Index(Stored):
         also_hidden: int = _NO_ROWS,
         hidden_among: Search | None = None,
     ) -> SearchResult:
-        """Find the ``k`` nearest rows among those the policy admits.
+        """Find the ``k`` nearest rows among those that the policy admits.
 
         Parameters
         ----------
@@ -269,10 +270,10 @@ class Index(Stored):
         policy : Policy or Mask
             Admits rows. A ``Mask`` is a policy of one mask; ``Policy()`` admits nothing.
         plan : Plan or str
-            ``"exact"``, ``"certified"``, ``"scan"``, ``"graph"``, or ``"auto"``, the cheapest, over the policy's view
-            if there is one.
+            ``"exact"``, ``"certified"``, ``"scan"``, ``"graph"``, or ``"auto"``, which takes the cheapest, over the
+            policy's view if there is one.
         ef_search : int, optional
-            Beam width of the graph search, raised to ``k`` if smaller, and used in full. By default the width to which
+            Beam width of the graph search, raised to ``k`` if smaller, and used in full. By default, the width to which
             the index was tuned; a search then stops early if all remaining rows are too far away.
         as_of : datetime, date or int, optional
             Rows are admissible from their ``public_at`` until before their ``expires_at``. An aware datetime; a date,
@@ -291,7 +292,7 @@ class Index(Stored):
             every machine chooses the same plan. 0, the default, means never. Other plans ignore it.
         also_hidden : int
             Number of nearest rows per query to look up under a wider policy as well; the answer stays the same. The
-            result's ``hidden`` are those of them that ``policy`` refuses. 0, the default, looks for none.
+            result's ``hidden`` holds those of these rows that ``policy`` refuses. 0, the default, looks for none.
         hidden_among : Search, optional
             The wider policy, with its instants; by default every labelled row, at the last representable minute.
         """
@@ -335,7 +336,7 @@ class Index(Stored):
     def similarities(self, query: ArrayLike, keys: ArrayLike) -> NDArray[np.float32]:
         """Compute the similarity of rows to one query, (n,) float32, bit for bit as :meth:`search` reports it.
 
-        No policy is applied: for rows that were found admissible before.
+        No policy is applied: use it for rows that were already found admissible.
         """
         asked, wanted = one_query(query, self._dim), distinct(key_array(keys))
         found, fault = np.empty(wanted.size, np.float32), new_fault()
@@ -386,6 +387,6 @@ class Index(Stored):
         raise_for(lib.carag_index_verify(self._core, fault), fault, path=self._path)
 
     def check(self) -> tuple[str, ...]:
-        """Check the invariants of the index, reachability of every row included, and list those broken."""
+        """Check the index's invariants, including that every row is reachable, and list those that are broken."""
         broken = lib.carag_index_check(self._core, ffi.NULL)
         return tuple(text(lib.carag_invariant_name(bit)) for bit in range(32) if broken >> bit & 1)

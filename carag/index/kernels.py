@@ -1,4 +1,4 @@
-"""List and choose the distance kernels: bit-identical, one per process, forced by ``CARAG_KERNEL`` if it is set."""
+"""List and choose the distance kernels. All give the same bits; a process uses one; ``CARAG_KERNEL`` can force it."""
 
 from __future__ import annotations
 

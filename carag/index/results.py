@@ -37,13 +37,13 @@ class Plan(StrEnum):
     """How a query is answered."""
 
     AUTO = "auto"
-    """The cheaper of exact and scan; or the graph, if rows that a scan finds near the query show that it is cheaper."""
+    """The cheaper of exact and scan, or the graph if rows that a scan finds near the query show it to be cheaper."""
     EXACT = "exact"
-    """Score every admissible row and no other: the exact answer."""
+    """Score every admissible row and no other row: the exact answer."""
     GRAPH = "graph"
     """Search the HNSW graph, testing words during traversal; fall back to exact if that is cheaper or needed."""
     SCAN = "scan"
-    """Estimate every admissible row from one bit per coordinate, and score the likely nearest."""
+    """Estimate every admissible row from one bit per coordinate, and score those that are likely to be nearest."""
     CERTIFIED = "certified"
     """Give the exact answer without reading the vector of an inadmissible row."""
 
@@ -87,15 +87,15 @@ _SHOWN: Final = 3
 """Greatest number of hits that a repr shows."""
 _FALLBACKS: Final = (lib.CARAG_WHY_ALL, lib.CARAG_WHY_BUDGET, lib.CARAG_WHY_FILL)
 _FEW: Final = 64
-"""Greatest number of rows wanted of one query for which memory is kept between searches."""
+"""Greatest number of rows wanted by one query for which memory is kept between searches."""
 _KEPT: Final = 16
-"""Greatest number of rooms kept for each number of rows."""
+"""Greatest number of such blocks of memory ("rooms") kept for each number of rows."""
 
 _Written: TypeAlias = "tuple[bytearray, int, int, str]"
-"""The core's output in one block (a ``carag_results`` and its arrays), the numbers of queries and of rows wanted of
-each, and the kernel. The block holds, in order: the report, of which only the numbers are read, since its pointers may
-refer to other memory; (5, nq) int64 rows found, estimated, scored and expanded, and beam width; (nq, k) int64 keys;
-(nq, k) float32 similarities; and (2, nq) uint8 plan and why."""
+"""The core's output in one block (a ``carag_results`` and its arrays), the number of queries, the number of rows that
+each wants, and the kernel. The block holds, in order: the report, of which only the numbers are read, because its
+pointers may refer to other memory; (5, nq) int64 rows found, estimated, scored and expanded, and beam width; (nq, k)
+int64 keys; (nq, k) float32 similarities; and (2, nq) uint8 plan and why."""
 _BYTES: Final = ffi.typeof("uint8_t[]")
 _POINTER: Final = ffi.typeof("carag_results *")
 _REPORT: Final = ffi.sizeof("carag_results")
@@ -128,7 +128,7 @@ class SearchStats:
     """The cost and the plans of a search; ``(nq,)`` means one value per query. Values are decoded on access."""
 
     kernel: str
-    """The kernel used; all give the same bits."""
+    """The kernel used; all kernels give the same bits."""
     _written: _Written
 
     @property
@@ -162,7 +162,7 @@ class SearchStats:
 
     @property
     def whys(self) -> tuple[Why, ...]:
-        """Why each answer has its plan."""
+        """Why each answer was given by its plan."""
         return tuple(_WHYS[code] for code in _choices(self._written)[1].tolist())
 
     @property
@@ -270,7 +270,7 @@ class SearchResult:
     _written: _Written | None = field(init=False)
     _beside: Beside | None = field(init=False)
 
-    if not TYPE_CHECKING:  # to a type checker any name would be an attribute
+    if not TYPE_CHECKING:  # a type checker would take any name for an attribute
 
         def __getattr__(self, name: str) -> Any:
             """Decode a field when it is first read, since most results are never read in full."""
@@ -369,7 +369,7 @@ class SearchRoom:
 
 
 _rooms: Final[tuple[list[SearchRoom], ...]] = tuple([] for _ in range(_FEW + 1))
-"""Unused rooms for one query, by number of rows; ``pop`` gives a room to one caller alone, across threads too."""
+"""Unused rooms for one query, by number of rows; ``pop`` gives a room to one caller only, even across threads."""
 
 
 def search_room(queries: int, k: int) -> SearchRoom:
@@ -378,5 +378,5 @@ def search_room(queries: int, k: int) -> SearchRoom:
         return SearchRoom(queries, k)
     try:
         return _rooms[k].pop()
-    except IndexError:  # the first search for this many rows, or all rooms are in use
+    except IndexError:  # this is the first search for this many rows, or all rooms are in use
         return SearchRoom(queries, k)

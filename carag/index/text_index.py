@@ -1,7 +1,7 @@
-"""Index the words of chunks, and find those that a policy admits by BM25, as if no others existed.
+"""Index the words of chunks, and find chunks that a policy admits by BM25, as if no other chunks existed.
 
-A chunk has one label per window, and a label's key is that of its row in the vector index. Any number of threads may
-search while one changes the index, and a search sees all of a change or nothing of it.
+A chunk has one label for each window of time, and a label's key is the key of its row in the vector index. Any number
+of threads may search while one changes the index, and a search sees all of a change or nothing of it.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class TextIndex(Handle):
 
     A chunk is admissible if one of its labels is: the policy admits the label's word and entity, and the instant is in
     its window. Where several policies are given, each with its own instants, any of them may admit a label, and a chunk
-    counts once. For a search only admissible chunks exist. With ``N`` of them, ``L`` the mean of their lengths in
+    counts once. For a search, only admissible chunks exist. With ``N`` of them, ``L`` the mean of their lengths in
     tokens, ``n`` the number that contain a term, ``f`` how often a chunk contains it, and ``q`` how often the query
     names it, the score of a chunk is the sum, over the query's terms in the order of their UTF-8 bytes, of ::
 
@@ -143,11 +143,12 @@ class TextIndex(Handle):
         closes: ArrayLike = (),
         allow_quarantine: bool = False,
     ) -> None:
-        """Open labels and close others in one step, in O(1) per label; on any error nothing is changed.
+        """Open labels and close other labels in one step, in O(1) per label; on any error nothing is changed.
 
         Words, times and entities are as for :meth:`carag.Index.add`. ``closes`` are keys of labels to close in the same
-        step: a search sees the old ones or the new ones. Raises InvalidArgument if a key is in use, a chunk or label is
-        unknown, a word has control bits set, or the window of a label overlaps that of another live label of its chunk.
+        step: a search sees either the old labels or the new ones. Raises InvalidArgument if a key is in use, a chunk or
+        label is unknown, a word has control bits set, or the window of a label overlaps that of another live label of
+        its chunk.
         """
         named, on = key_array(keys), key_array(chunks)
         opened, closed = word_array(words, named.size), distinct(key_array(closes))
@@ -192,8 +193,8 @@ class TextIndex(Handle):
     def compact(self) -> None:
         """Rewrite postings and terms without those of deleted chunks, and overwrite the old memory.
 
-        Afterwards this index holds no word in memory that stood in deleted chunks alone. A file it was mapped from is
-        released unchanged: save over it. Searches may run at the same time, and answers stay the same.
+        Afterwards, this index holds no word in memory that occurred only in deleted chunks. A file that it was mapped
+        from is released unchanged: save over it. Searches may run at the same time, and answers stay the same.
         """
         fault = new_fault()
         raise_for(lib.carag_text_compact(self._core, fault), fault, path=self._path)
@@ -215,21 +216,22 @@ class TextIndex(Handle):
         documents: ArrayLike | None = None,
         others: bool = False,
     ) -> TextResult:
-        """Find the ``k`` highest-scoring chunks among those the policy admits, or all that contain a term.
+        """Find the ``k`` highest-scoring chunks among those that the policy admits, or all those that contain a term.
 
-        Of at most 4,096 ``terms``, one named twice counts twice; None as ``k`` means all chunks. In a sequence of 1 to
-        8 searches as ``policy``, such as those of a :class:`carag.policy.Decision`, any may admit, each with its own
-        instants. ``k1``, 0 to 1000, says how soon a repeated term stops adding, ``b``, 0 to 1, how much a chunk's
-        length counts, ``floor`` the lowest score wanted.
+        There are at most 4,096 ``terms``, and a term named twice counts twice; None as ``k`` means all chunks. If
+        ``policy`` is a sequence of 1 to 8 searches, such as those of a :class:`carag.policy.Decision`, any of them may
+        admit a chunk, each at its own instants. ``k1``, 0 to 1000, says how soon a repeated term stops adding; ``b``, 0
+        to 1, how much a chunk's length counts; ``floor`` is the lowest score wanted.
 
-        ``count_matched`` counts how many chunks contain a term, which means scoring those that cannot be among the
-        ``k``. With ``documents`` only their chunks are found; scores still use the statistics of all admissible chunks.
-        With ``others`` as well, all chunks of ``documents`` are found, and the ``k`` best of other documents.
+        ``count_matched`` counts how many chunks contain a term, which means scoring even chunks that cannot be among
+        the ``k``. With ``documents``, only their chunks are found; scores still use the statistics of all admissible
+        chunks. With ``others`` as well, all chunks of ``documents`` are found, and the ``k`` best chunks of other
+        documents.
         """
         named = None if documents is None else key_array(documents, name="documents")
         if others and named is None:
             raise InvalidArgument(
-                "others is given without documents; name the documents that they are beside"
+                "others is given without documents; name the documents that the others come in addition to"
             )
         query = text_query(
             terms, k, k1, b, floor, count_matched=count_matched, documents=named, others=others
@@ -308,8 +310,8 @@ class TextIndex(Handle):
     ) -> AdmissibleChunks:
         """List every admissible chunk of some documents, ascending by the key of the label that admits it.
 
-        A document that is not in the index has no chunk; one named twice has each chunk once. Other arguments are as
-        for :meth:`search`.
+        A document that is not in the index has no chunks; for a document named twice, each chunk is listed once. Other
+        arguments are as for :meth:`search`.
 
         Examples
         --------
@@ -342,7 +344,7 @@ class TextIndex(Handle):
     def save(self, path: str | os.PathLike[str]) -> None:
         """Compact, and write the index to one file, replacing it atomically and durably.
 
-        The new file holds no word that stood in deleted chunks alone. The previous file is unlinked, not overwritten:
+        The new file holds no word that occurred only in deleted chunks. The previous file is unlinked, not overwritten:
         disk blocks, copies and backups are beyond this library's reach.
         """
         fault = new_fault()
@@ -364,6 +366,6 @@ class TextIndex(Handle):
         return index
 
     def verify(self) -> None:
-        """Verify the order of terms, postings against lengths, and labels against windows."""
+        """Check the order of the terms, the postings against the lengths, and the labels against the windows."""
         fault = new_fault()
         raise_for(lib.carag_text_verify(self._core, fault), fault, path=self._path)

@@ -19,7 +19,7 @@ class AdmissibleChunks(NamedTuple):
     """Admissible chunks, ascending by the key of the label that admits each."""
 
     keys: NDArray[np.int64]
-    """(n,) keys of the labels; of several on a chunk, the smallest."""
+    """(n,) keys of the labels; if a chunk has several, the smallest."""
     chunks: NDArray[np.int64]
     documents: NDArray[np.int64]
 
@@ -29,7 +29,7 @@ class TermCounts(NamedTuple):
 
     chunks: int
     length: int
-    """Their total number of tokens, with headings counted in each chunk."""
+    """The chunks' total number of tokens, with headings counted in each chunk."""
     frequencies: tuple[int, ...]
     """For each term asked for, in the order given, the number of chunks that contain it."""
 
@@ -46,17 +46,17 @@ class TextStats:
     length: int
     """Their total number of tokens."""
     matched: int | None
-    """Number of them that contain a term; None if they were not counted."""
+    """Number of these chunks that contain a term; None if they were not counted."""
     parts: int
     """Number of parts (a document's chunks that were added together) with an admissible chunk that contains a term."""
     parts_skipped: int
-    """Number of those not scored, because none of their chunks could be among the ``k``."""
+    """Number of these parts that were not scored, because none of their chunks could be among the ``k``."""
     runs: int
     """Number of pairs of a term and a part that were read."""
     postings: int
     """Number of pairs of a term and a chunk that were scored."""
     runs_skipped: int
-    """Number of pairs of a term and a part left out, because nothing in the part is admissible."""
+    """Number of pairs of a term and a part that were left out, because nothing in the part is admissible."""
     chunks: int
     """Number of chunks in the index."""
 
@@ -95,7 +95,7 @@ class TextResult:
 
 
 def copied(numbers: CData, count: int) -> NDArray[np.int64]:
-    """Copy numbers whose memory the core will release."""
+    """Copy numbers out of memory that the core will release."""
     return np.frombuffer(ffi.buffer(numbers, 8 * count), np.int64).copy()
 
 

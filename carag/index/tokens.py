@@ -1,7 +1,7 @@
 """Split text into terms, in the same way for indexed text and for queries.
 
-Text is normalised by Unicode NFKC and case folding, so that "ﬁ", "Ⅳ" and "STRASSE" match what they look like, and then
-split into words by general category: letters, marks and numbers belong to a word, and everything else ends it. No
+Text is normalised by Unicode NFKC and case folding, so that "ﬁ", "Ⅳ" and "STRASSE" match what they look like, and is
+then split into words by general category: letters, marks and numbers belong to a word, and everything else ends it. No
 language is assumed and there are no stop words: a list derived from all rows would reveal hidden ones. Han, Hiragana
 and Katakana are written without spaces, so each of their characters is a term; other scripts without spaces (Thai,
 Khmer, Lao) keep a run of letters as one term.
@@ -33,7 +33,7 @@ from carag.errors import InvalidArgument
 from carag.limits import quoted
 
 TOKENS_VERSION: Final = 1
-"""Changes whenever a text may give other terms: text indexed under another version is indexed again."""
+"""Changes whenever a text may give different terms: text indexed under another version is indexed again."""
 
 _ALONE: Final = (
     "\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fd-\u30ff"
@@ -62,7 +62,7 @@ def _special() -> re.Pattern[str]:
 
 @cache
 def _pattern(*, is_special: bool, figures: bool) -> re.Pattern[str]:
-    """Make the pattern of a term; one without marks and single-character scripts is several times faster."""
+    """Make the pattern of a term; a pattern without marks and single-character scripts is several times faster."""
     word, rest = r"[^\W_]+", r"[^\W_]+"
     if is_special:
         word = rf"(?:(?![{_ALONE}])(?:[^\W_]|[{_marks()}]))+"

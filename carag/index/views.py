@@ -1,7 +1,7 @@
 """Keep materialised views: indexes of a policy's admissible rows alone, for policies that are asked repeatedly.
 
 A view is made in the background after :data:`QUERIES_BEFORE` queries under one policy. It answers until the index
-changes, or an instant passes at which a row opens or expires; the core tests each row found against the index.
+changes, or until an instant passes at which a row opens or expires; the core tests each row found against the index.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 
 
 QUERIES_BEFORE: Final = 1_000
-"""Queries under a policy before its view is made; one of 100,000 rows of 384 dimensions takes a core ten seconds."""
+"""Queries under a policy before its view is made; a view of 100,000 rows of 384 dimensions takes a core ten seconds."""
 _WATCHED: Final = 256
-"""Number of policies whose queries are counted; a view is dropped with the count of its policy."""
+"""Number of policies whose queries are counted; a policy's view is dropped together with its count."""
 _MOST: Final = 0.9
 """Greatest share of the rows that a view may hold; with nearly all rows a view would not be faster than the index."""
 _THREADS: Final = 1
@@ -57,7 +57,7 @@ class _AskedPolicy:
     """A policy that is asked, and its view."""
 
     queries: int = 0
-    """Queries that no view answered since one was last requested, less those that one answered."""
+    """Queries that no view answered since a view was last requested, less those that a view answered."""
     view: CData | None = None
     bytes: int = 0
 
@@ -70,7 +70,7 @@ class Views:
     _asked: OrderedDict[Policy, _AskedPolicy] = field(default_factory=OrderedDict)
     """Most recently asked last."""
     _wanted: OrderedDict[Policy, tuple[CData, CompiledPolicy]] = field(default_factory=OrderedDict)
-    """Policies whose views are to be made, with the index; the first is being made."""
+    """Policies whose views are to be made, with the index; the view of the first is being made."""
     _maker: threading.Thread | None = None
     _hits: int = 0
     _error: str = ""
@@ -174,10 +174,11 @@ class Views:
                 asked.bytes = int(lib.carag_materialised_bytes(core, lib.carag_materialised_rows(view)))
 
     def _room_for(self, policy: Policy, size: int) -> int:
-        """Drop views until ``size`` bytes are free, its own and outdated ones first, and return how many are free."""
+        """Drop views until ``size`` bytes are free, first its own and outdated ones; return how many bytes are free."""
         if size > self.limit:
             raise InvalidArgument(
-                f"a view of the policy takes {size:,} bytes; want at most the {self.limit:,} that views may take"
+                f"a view of the policy takes {size:,} bytes; want at most {self.limit:,}, which is all that views "
+                "may take"
             )
         gone = []  # freed only after the lock is released
         with self._lock:
@@ -218,13 +219,13 @@ class Views:
 
 
 def views_of(limit: int) -> Views | None:
-    """Return a keeper of views up to a number of bytes, or None for 0."""
+    """Return a keeper of views that takes up to a number of bytes, or None for 0."""
     size = integer("views", limit, 0, 2**63 - 1)
     return Views(size) if size else None
 
 
-# A forked child does not have its parent's maker thread. At the fork no lock may be held and no copy be under way, or
-# the child could never change the index.
+# A forked child does not have its parent's maker thread. At the fork, no lock may be held and no copy may be under
+# way, or the child could never change the index.
 
 _all: Final[weakref.WeakSet[Views]] = weakref.WeakSet()
 _forking: Final = threading.Lock()

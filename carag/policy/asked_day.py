@@ -1,7 +1,7 @@
 """Decide whether the day that a question names becomes the instant as of which it is answered.
 
-It does only if the session states no instant, its cell may ask ``as_of``, and the question names one day that is over;
-no day is guessed.
+It does so only if the session states no instant, its cell may ask ``as_of``, and the question names one day that is
+over; no day is guessed.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 _FIRST_YEAR: Final = 1970
-"""The year of the first valid instant."""
+"""The year of the earliest valid instant."""
 
 
 class DayUse(StrEnum):
@@ -31,11 +31,11 @@ class DayUse(StrEnum):
     STATED = "STATED"
     """The session states another instant, and that one counts."""
     SEVERAL = "SEVERAL"
-    """It names several days."""
+    """The question names several days."""
     UNREADABLE = "UNREADABLE"
-    """It can be read as two days, does not exist, or is before 1970, when nothing was public."""
+    """The day can be read as two days, does not exist, or is before 1970, when nothing was public."""
     NOT_OVER = "NOT_OVER"
-    """It is today or in the future."""
+    """The day is today or in the future."""
 
 
 _SAID: Final = {
@@ -58,7 +58,7 @@ class AskedDay(NamedTuple):
 
     use: DayUse
     named: tuple[date, ...] = ()
-    """Each once, in the order of the question; empty if none can be read."""
+    """Each day once, in the order of the question; empty if no day can be read."""
 
     @classmethod
     def of(
@@ -97,7 +97,7 @@ class AskedDay(NamedTuple):
 
     @property
     def day(self) -> date | None:
-        """The day as of which to answer; None if it is not the question's."""
+        """The day as of which to answer; None if that is not the question's day."""
         return self.named[0] if self.use is DayUse.USED else None
 
     def to_json(self) -> dict[str, str | list[str]]:

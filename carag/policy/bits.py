@@ -1,7 +1,7 @@
 """Read policy bits in every form that a caller may write, and refuse ambiguous ones.
 
-A number alone is always a vector, a name or a member of a flag type always that bit. A list of numbers, which could be
-vectors, bits or words, is refused, as is a bit of another profile.
+A number alone is always a vector; a name or a member of a flag type is always that bit. A list of numbers, which could
+be vectors, bits or words, is refused, and so is a bit of another profile.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def bits_of(bits: Bits, *, name: str = "bits", flags: type[PolicyFlag] = PolicyB
 
 
 def flags_of(*several: Bits) -> type[PolicyFlag]:
-    """Return the flag type of the members among the bits; EDGAR's for names and numbers alone."""
+    """Return the flag type of the members among the bits; EDGAR's if there are only names and numbers."""
     for bits in several:
         if isinstance(bits, PolicyFlag):
             return type(bits)
@@ -101,8 +101,8 @@ def policy_word(bits: Bits | NDArray[np.integer]) -> int | NDArray[np.uint32]:
         bits = list(bits)
         if not all(isinstance(one, str) for one in bits):
             raise InvalidArgument(
-                f"policy bits are {quoted(bits)}, which could mean one word or {len(bits)}; for one, write A | B, a "
-                "set or names; for several, an integer array of vectors"
+                f"policy bits are {quoted(bits)}, which could mean one word or {len(bits)}; for one word, write A | "
+                "B, a set or names; for several, an integer array of vectors"
             )
     return bits_of(bits, name="policy bits", flags=flags_of(bits)) | VERSION_WORD
 
@@ -119,7 +119,7 @@ def bit_names(word: int, flags: type[PolicyFlag] = PolicyBit) -> tuple[str, ...]
 
 
 def whole_number(value: object) -> int:
-    """Return an integer, NumPy's included, as a plain ``int``: a subclass may override how it compares or prints."""
+    """Return an integer, including NumPy's, as a plain ``int``: a subclass may override how it compares or prints."""
     if type(value) is int:
         return value
     if isinstance(value, (bool, np.bool_)):

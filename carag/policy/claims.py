@@ -78,7 +78,7 @@ def fields_of(claims: Mapping[str, Any]) -> dict[str, Any]:
     try:
         terms = _Terms.model_validate(claims.get("carag", {}))
     except ValidationError as error:
-        # The error's own text is not used: it quotes the lists.
+        # The error's own text is not used, because it quotes the lists.
         where = ", ".join(_places(error)) or "its top level"
         raise Refused(
             "TOKEN_CLAIM_INVALID",

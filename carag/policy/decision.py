@@ -1,4 +1,4 @@
-"""Hold what a session may use, and split it into searches of one policy each."""
+"""Hold what a session may use, and split it into searches with one policy each."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ _CONTROL_RULES: Final = frozenset({Rule.TOMBSTONE, Rule.UNLABELLED, Rule.QUARANT
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """One policy, and when a row must be public and not expired: the input of one search of the index."""
+    """One policy, and the instants at which a row must be public and not expired: the input of one index search."""
 
     policy: Policy
     as_of: int
     """Minutes since 1970-01-01T00:00Z by which a row must be public."""
     alive_at: int | None = None
-    """The minute at which it must not have expired, ``as_of`` or later; None means ``as_of``."""
+    """The minute at which a row must not have expired, ``as_of`` or later; None means ``as_of``."""
 
 
 class Labelled(Protocol):
@@ -48,12 +48,12 @@ class Labelled(Protocol):
 
     @property
     def expires_at(self) -> int:
-        """Minutes since 1970-01-01T00:00Z until which it is valid."""
+        """Minutes since 1970-01-01T00:00Z until which the word is valid."""
         ...
 
     @property
     def subjects(self) -> Collection[int]:
-        """All entities that it may be about."""
+        """All entities that the passage may be about."""
         ...
 
 
@@ -95,9 +95,9 @@ class Decision:
     def searches(self) -> tuple[Search, ...]:
         """The searches whose results together are what is admissible; no passage is admissible in two of them.
 
-        A cooling time turns each search into two: passages that are not material and public at the session's instant,
-        and material ones that were public earlier by the cooling time. Neither may have expired at the session's
-        instant. A new label of an old passage starts a new cooling time.
+        A cooling time turns each search into two: one for passages that are not material and are public at the
+        session's instant, and one for material passages that were public earlier than that by the cooling time. No
+        passage may have expired at the session's instant. A new label of an old passage starts a new cooling time.
 
         Examples
         --------
@@ -145,7 +145,7 @@ class Decision:
         """
         is_public = public_at <= self.as_of < expires_at
         is_cooled = not (self.cooling and word & self.cooled) or public_at + self.cooling <= self.as_of
-        # All tests run, without a short cut: the time taken must not reveal which of them hides the passage.
+        # All tests run, without a short cut: the time taken must not reveal which test hides the passage.
         verdicts = [policy.admits(word, entity) for policy in self.policies]
         return any(verdicts) & is_public & is_cooled
 

@@ -33,7 +33,7 @@ class Direction(StrEnum):
     TIGHTENS = "tightens"
     BOTH = "both"
     SAME = "same"
-    """The cell is written differently and admits the same."""
+    """The cell is written differently, but admits the same passages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ def covers(masks: Sequence[Mask], part: Mask) -> bool:
 
 
 def compare(old: PolicyTable, new: PolicyTable) -> tuple[CellChange, ...]:
-    r"""List the cells that differ, in the order of the new table and then of the old; both must be of one profile."""
+    r"""List the cells that differ, in the order of the new table and then of the old; both must have one profile."""
     if not same_bits(old.vocabulary.flags, new.vocabulary.flags):
         raise InvalidArgument(
             f"the tables belong to the profiles {old.vocabulary.profile} and {new.vocabulary.profile}, whose bits "

@@ -99,7 +99,7 @@ def reasons(
 
 
 def withheld_kinds(*policies: Policy, cooling: int = 0) -> tuple[Reason, ...]:
-    """List the kinds of document that a policy hides, or that several hide together, from the policies alone.
+    """List the kinds of document that a policy hides, or that several policies hide together, from the policies alone.
 
     The list states that a list of entities exists, never who is on it. ``cooling`` is the number of minutes for which
     reports of material events are held back.
@@ -142,14 +142,14 @@ def _withheld_kinds(
         )
     if cooling:
         kinds.append(Reason(Rule.COOLING, _bits(said.groups.cooling, flags), _cooling(cooling, flags)))
-    # An expired label is not listed as a kind of its own: it is not public at that time either.
+    # An expired label is not listed as a kind of its own, because it is not public at that time either.
     kinds.append(Reason(Rule.NOT_YET_PUBLIC, (), "documents not public at the session's as-of time"))
     kinds.append(Reason(Rule.QUARANTINE, (), "documents whose label could not be established"))
     return tuple(kinds)
 
 
 def cooling_reason(cooling: int, public_at: int, flags: type[PolicyFlag] = PolicyBit) -> Reason:
-    """Explain that a person cannot read a document yet, because it became public too recently."""
+    """Explain that a document cannot be read yet, because it became public too recently."""
     text = f"{_cooling(cooling, flags)}; this one since {_moment(public_at)}"
     return Reason(Rule.COOLING, _bits(vocabulary_of(flags).groups.cooling, flags), text)
 
@@ -209,7 +209,7 @@ def _forbidden(bit: PolicyFlag) -> Reason:
     return _forbidden_of(type(bit), bit)
 
 
-@lru_cache(maxsize=4096)  # by type and bit, because equal numbers of two profiles are equal keys
+@lru_cache(maxsize=4096)  # by type and bit, because equal numbers from two profiles are equal keys
 def _forbidden_of(_: type[PolicyFlag], bit: PolicyFlag) -> Reason:
     said = meaning(bit)
     return Reason(Rule.FORBIDDEN, (bit,), f"{said.document} ({said.regulation})")

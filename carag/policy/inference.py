@@ -39,9 +39,9 @@ def infer(
     ``NO_LEGAL_BASIS``, ``CROSSED_FOR_ADVICE``, ``PAST_NOT_GRANTED``, ``UNKNOWN_INTENT``, ``FOREIGN_RESIDENCY``,
     ``CONFLICT`` or ``TOO_MANY_MASKS``.
 
-    ``as_of`` is the earlier of the session's and ``now``, so never in the future. ``intents`` were found in the
-    question, and add to the session's own; :class:`carag.policy.AskedDay` decides whether one of ``days`` becomes
-    ``as_of``.
+    ``as_of`` is the earlier of the session's instant and ``now``, so it is never in the future. ``intents`` were found
+    in the question, and add to the session's own; :class:`carag.policy.AskedDay` decides whether one of ``days``
+    becomes ``as_of``.
     """
     if type(session) is not Session:
         raise InvalidArgument(f"session is {quoted(session)}; want a carag.Session")
@@ -106,7 +106,7 @@ def _with_bits(policy: Policy, required: int, forbidden: int) -> Policy:
 
 
 def _applied(meant: set[str], cell: Cell, table: PolicyTable) -> tuple[IntentRule, ...]:
-    """Return the intents that apply to a cell; one does not if the cell has the right that it names."""
+    """Return the intents that apply to a cell; an intent does not apply if the cell has the right that it names."""
     rules = table.vocabulary.intents
     try:
         named = rules.named(meant)
@@ -156,7 +156,7 @@ def _moments(
 def _tightened(policy: Policy, session: Session, intents: tuple[IntentRule, ...]) -> Policy:
     if session.residency and not same_bits(flags_of(session.residency), policy.flags):
         raise Refused(
-            "FOREIGN_RESIDENCY", "the session's residency names places of another profile than the store's"
+            "FOREIGN_RESIDENCY", "the session's residency names places from a profile that is not the store's"
         )
     try:
         policy = _with_bits(policy, 0, bits_of(session.residency, flags=policy.flags))
@@ -170,7 +170,7 @@ def _tightened(policy: Policy, session: Session, intents: tuple[IntentRule, ...]
 
 
 def _without_transfer(policy: Policy) -> Policy:
-    """Make personal data of EU filers inadmissible (GDPR Art. 44-46): each pair becomes two, not EU or not personal."""
+    """Make EU filers' personal data inadmissible (GDPR Art. 44-46): each pair becomes two, not EU or not personal."""
     groups = vocabulary_of(policy.flags).groups
     if not groups.transfer or not groups.personal:
         raise PolicyConflict("this profile cannot tell which passages hold personal data of the EU")
@@ -186,7 +186,7 @@ def _without_transfer(policy: Policy) -> Policy:
 
 
 def _grounds(session: Session, table: PolicyTable, moments: tuple[int, ...]) -> tuple[Ground, ...]:
-    """List the entities that the session may not read about, and why; quiet periods count now and as of its instant."""
+    """List the entities that the session may not read about, and why; quiet periods count now and at its instant."""
     purpose, kinds, zone = session.purpose, table.vocabulary.kinds, table.vocabulary.zone
     crossed = {crossing.entity for crossing in session.wall_crossings}
     lifted = {crossing.entity for crossing in session.wall_crossings if crossing.purpose == purpose}
@@ -215,7 +215,7 @@ def _listing(
     *,
     is_access: bool,
 ) -> Policy:
-    """Add the lists of entities to a policy. If any entity is denied, so are passages that name no entity.
+    """Add the lists of entities to a policy. If any entity is denied, passages that name no entity are denied too.
 
     An allow list is an information barrier: a passage may be about no other entity, such as a co-registrant or an
     owner. For an access request one listed entity is enough: a Form 4 is not withheld from its owner because of its
@@ -240,7 +240,7 @@ def _reopened(
     *,
     is_access: bool,
 ) -> Policy | None:
-    """Admit what depends on taking part in no offering, only if a deal list is known, and no company that is on it."""
+    """Admit what depends on taking part in no offering only if a deal list is known, and then for no company on it."""
     if session.deals is None or cell.reopened is None:
         return None
     issuers = frozenset(window.entity for window in session.deals)

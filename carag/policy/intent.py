@@ -1,4 +1,4 @@
-"""Find intents in a question by a profile's fixed phrases, never by a model; they only tighten masks."""
+"""Find intents in a question by a profile's fixed phrases, never by a model; intents only tighten masks."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class IntentRule:
 
 
 class Intents:
-    """The intents of a profile; ``not_meant`` are phrases that only sound like one, removed from a question first."""
+    """A profile's intents; ``not_meant`` are phrases that only sound like an intent, removed from a question first."""
 
     def __init__(
         self, rules: tuple[IntentRule, ...] = (), not_meant: tuple[re.Pattern[str], ...] = ()

@@ -26,7 +26,7 @@ MAX_ENTITY: Final = 0xFFFF_FFFF
 _MAX_NAMED: Final = 10
 """Greatest number of bits that a repr names; more are shown as a vector in hex."""
 NO_ENTITY: Final = 0
-"""The entity of a row about no entity, and of further unnamed ones that a passage may be about."""
+"""Stands for no entity in a row about none, and for further unnamed entities that a passage may be about."""
 
 
 @final
@@ -34,8 +34,8 @@ NO_ENTITY: Final = 0
 class Mask:
     """A conjunction: every required bit set, no forbidden bit set. ``Mask()`` admits every labelled, live row.
 
-    Bits are read by :func:`carag.policy.bits_of`. ``flags`` names bits in errors and in the ``repr``, and does not
-    change what a mask admits. Raises PolicyConflict if a bit is both required and forbidden.
+    Bits are read by :func:`carag.policy.bits_of`. ``flags`` gives the names of bits in errors and in the ``repr``; it
+    does not change what a mask admits. Raises PolicyConflict if a bit is both required and forbidden.
 
     Examples
     --------
@@ -71,12 +71,12 @@ class Mask:
 
     @property
     def mask(self) -> int:
-        """The bits that the test reads: required, forbidden and control."""
+        """The bits that the test reads: the required, the forbidden and the control bits."""
         return self.required | self.forbidden | CONTROL
 
     @property
     def value(self) -> int:
-        """The value those bits must have: the required ones and the current schema version set, all others clear."""
+        """The value that those bits must have: required bits and current schema version set, all others clear."""
         return self.required | VERSION_WORD
 
     def admits(self, word: int) -> bool:
@@ -84,7 +84,7 @@ class Mask:
         return (word & self.mask) == self.value
 
     def tightened(self, required: int = 0, forbidden: int = 0) -> Mask:
-        """Return the mask with further required and forbidden bits."""
+        """Return the mask with additional required and forbidden bits."""
         return Mask(self.required | required, self.forbidden | forbidden, flags=self.flags)
 
 
@@ -125,7 +125,7 @@ class Policy:
     deny_entities: tuple[int, ...] = field(compare=False)
     allow_if_any: bool = field(compare=False)
     _same: tuple[tuple[tuple[int, int], ...], bytes | None, bytes, bool]
-    """All other fields; the lists as bytes, which compare a hundred times faster."""
+    """All other fields, with the lists as bytes, which compare a hundred times faster."""
 
     def __init__(
         self,
@@ -139,7 +139,7 @@ class Policy:
                 raise InvalidArgument(f"a policy is made of Mask objects; got {quoted(mask)}")
             if not same_bits(mask.flags, masks[0].flags):
                 raise InvalidArgument(
-                    f"{mask!r} and {masks[0]!r} are masks of two profiles; want masks of one profile"
+                    f"{mask!r} and {masks[0]!r} are masks from two profiles; want masks from one profile"
                 )
         if len(masks) > MAX_MASKS:
             raise InvalidArgument(f"a policy holds at most {MAX_MASKS} masks; got {len(masks)}")
@@ -203,9 +203,9 @@ class Policy:
         return tuple(one for one in sorted(members(entity)) if _is_listed(self.deny_entities, one))
 
     def with_masks(self, *masks: Mask) -> Policy:
-        """Return a policy with the same lists of entities and other masks."""
+        """Return a policy with the same lists of entities and different masks."""
         other = Policy(*masks)
-        allowed, denied = self.packed_entities  # checked already, and possibly thousands of entries
+        allowed, denied = self.packed_entities  # checked already, and they may have thousands of entries
         lists = (
             None if self.allow_entities is None else EntityList(self.allow_entities, allowed or b""),
             EntityList(self.deny_entities, denied),

@@ -58,7 +58,7 @@ _LIFECYCLE: Final = {
     "amended": "from when another document amends it",
     "pending": "until it is in force",
 }
-"""When a document has a bit, by the field of the profile's lifecycle that sets it."""
+"""When a document has a bit, keyed by the lifecycle field in the profile that sets the bit."""
 
 
 def _summary(said: Vocabulary) -> Iterator[str]:

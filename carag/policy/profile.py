@@ -1,7 +1,7 @@
 """Open a profile: the folder that says what a domain's bits mean and who may use what for which purpose.
 
-A profile is data, never code: ``profile.toml`` and ``roles.toml``. ``reading.toml`` and its tables order what is found,
-and are not part of the policy's hash.
+A profile is data, never code: ``profile.toml`` and ``roles.toml``. ``reading.toml`` and its tables decide the order of
+what is found, and are not part of the policy's hash.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ _MAX_BYTES: Final = 1 << 20
 class Profile:
     """The vocabulary and the table of one domain.
 
-    ``reading`` holds the texts of ``reading.toml``, ``kinds.tsv`` and ``lexicon.tsv``, by name, as far as the profile
-    has them.
+    ``reading`` holds the texts of ``reading.toml``, ``kinds.tsv`` and ``lexicon.tsv``, by name, if the profile has
+    them.
 
     Examples
     --------
@@ -66,7 +66,7 @@ class Profile:
         declared: list[object] = (
             [sorted(self.vocabulary.metadata.items())] if self.vocabulary.metadata else []
         )
-        # A store records what acts set under these bits; profiles without a lifecycle keep their earlier hash.
+        # A store records what acts set under these bits. Profiles without a lifecycle keep their earlier hash.
         if lifecycle := self.vocabulary.lifecycle.names:
             declared.append({"lifecycle": lifecycle})
         return hashlib.sha256(
@@ -75,7 +75,7 @@ class Profile:
 
     @classmethod
     def open(cls, profile: str | PathLike[str] | Profile = DEFAULT_PROFILE) -> Profile:
-        """Open a profile by the name of one that ships with the package, or by the path of its folder."""
+        """Open a profile, given the name of one that ships with the package or the path of a folder."""
         if isinstance(profile, Profile):
             return profile
         if isinstance(profile, str):
@@ -103,7 +103,7 @@ class Profile:
 
     @classmethod
     def from_texts(cls, profile: str, roles: str, reading: Mapping[str, str] | None = None) -> Self:
-        """Make a profile from the texts of its two files, and of those that say how questions are read."""
+        """Make a profile from the texts of its two files and of the files that say how questions are read."""
         vocabulary = Vocabulary.from_toml(profile)
         made = cls(PolicyTable.from_toml(roles, vocabulary), (profile, roles), reading=dict(reading or {}))
         kinds = vocabulary.kinds
@@ -119,7 +119,7 @@ class Profile:
         if made.name in SHIPPED and made.bits_sha256 != cls.shipped(made.name).bits_sha256:
             with toml.at("name"):
                 raise InvalidArgument(
-                    f"{made.name!r} ships with CARAG and has other bits or metadata; give your profile another name"
+                    f"{made.name!r} ships with CARAG and has different bits or metadata; give your profile another name"
                 )
         return made
 

@@ -1,7 +1,7 @@
-"""Explain who could lift the rule that hides a passage, and how; and the regulation each rule serves.
+"""Explain who could lift the rule that hides a passage and how, and which regulation each rule serves.
 
-For roles that may know that hidden passages exist. The mapping to regulations is an engineering control, not legal
-advice.
+This is for roles that may know that hidden passages exist. The mapping to regulations is an engineering control, not
+legal advice.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ _REGULATIONS: Final = {
 class Explained:
     """A reason with its legal grounds and its remedy.
 
-    ``basis`` are the lists that an entity is on; ``lift`` says who could lift the rule, and how.
+    ``basis`` names the lists that an entity is on; ``lift`` says who could lift the rule, and how.
     """
 
     reason: Reason
@@ -80,7 +80,7 @@ class Explained:
 
 
 def explained(reason: Reason, decision: Decision, entity: int | Collection[int]) -> Explained:
-    """Find the regulation that a reason serves and who could lift it; ``entity`` is the passage's, one or several.
+    """Find the regulation that a reason serves and who could lift it; ``entity`` gives the passage's one or more.
 
     Examples
     --------

@@ -55,7 +55,7 @@ class Ground:
 
 @dataclass(frozen=True, slots=True)
 class DealWindow:
-    """An offering the firm takes part in, and its quiet period (FINRA 2241(b)(2)(I)).
+    """An offering that the firm takes part in, and its quiet period (FINRA 2241(b)(2)(I)).
 
     ``entity`` is the issuer, for EDGAR its CIK. ``begins`` and ``ends`` are inclusive: aware datetimes, or dates,
     meaning the whole day in the time zone of the store's profile.
@@ -80,7 +80,7 @@ class DealWindow:
             raise InvalidArgument(f"deal window ends {self.ends} before it begins {self.begins}; swap them")
 
     def contains(self, minutes: int, zone: ZoneInfo | None = None) -> bool:
-        """Tell whether a minute is inside the window; days are those of ``zone``, by default US Eastern."""
+        """Tell whether a minute is inside the window; days are days in ``zone``, by default US Eastern."""
         return _first_minute(self.begins, zone) <= minutes <= as_of_minutes(self.ends, zone)
 
 
@@ -88,7 +88,7 @@ class DealWindow:
 class WallCrossing:
     """A signed crossing: the entity may be used for the deal's purpose, and must not be used for advice.
 
-    Exchange Act 15(g); Regulation FD 100(b)(2); MAR Art. 11. ``purpose`` is that of the deal, such as ``"draft"``. A
+    Exchange Act 15(g); Regulation FD 100(b)(2); MAR Art. 11. ``purpose`` is the deal's purpose, such as ``"draft"``. A
     crossing for advice, such as ``"invest"``, is refused when the session is used.
     """
 
@@ -113,11 +113,11 @@ class LawfulBasis(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class LegalBasis:
-    """The controller's lawful basis for processing, and the people who objected or restricted it.
+    """The controller's lawful basis for processing, and the people who objected to processing or restricted it.
 
     Consent covers the ``purposes`` consented to; a legal obligation covers surveillance and assurance; legitimate
-    interests cover any purpose. Persons who objected (Art. 21) are denied, except under a legal obligation and for an
-    access request; those whose data are restricted (Art. 18), except for an access request.
+    interests cover any purpose. Persons who objected (Art. 21) are denied, except under a legal obligation or for an
+    access request; persons whose data are restricted (Art. 18) are denied, except for an access request.
 
     Examples
     --------
@@ -152,7 +152,7 @@ class LegalBasis:
             object.__setattr__(self, name, entities(name, getattr(self, name)))
 
     def covers(self, purpose: str, *, obliged: frozenset[str] = _OBLIGED) -> bool:
-        """Tell whether this basis covers a purpose; ``obliged`` are those that a legal obligation covers."""
+        """Tell whether this basis covers a purpose; ``obliged`` are the purposes that a legal obligation covers."""
         match self.basis:
             case LawfulBasis.CONSENT:
                 return purpose in self.purposes
@@ -180,13 +180,13 @@ def entities(name: str, numbers: Iterable[int]) -> frozenset[int]:
 
 
 def one_entity(name: str, number: int) -> int:
-    """Read the number of one entity, which an error calls ``name``."""
+    """Read the number of one entity; an error calls the argument ``name``."""
     (found,) = entities(name, [number])
     return found
 
 
 def residency_bits(bits: Bits) -> frozenset[PolicyFlag]:
-    """Check jurisdictions of a profile, written as :func:`carag.policy.bits_of` reads them; names are EDGAR's."""
+    """Check a profile's jurisdictions, written as :func:`carag.policy.bits_of` reads them; names are EDGAR's."""
     flags = flags_of(bits)
     places = vocabulary_of(flags).groups.jurisdictions
     found = bits_of(bits, name="residency", flags=flags)
@@ -206,7 +206,7 @@ def _first_minute(value: datetime | date, zone: ZoneInfo | None = None) -> int:
 
 
 def whole_minutes(window: timedelta) -> int:
-    """Check a cooling time, a positive timedelta of at most a year, and round it up to minutes, the stricter way."""
+    """Check a cooling time, a positive timedelta of at most a year, and round it up to minutes, which is stricter."""
     if not isinstance(window, timedelta) or not timedelta(0) < window <= MAX_COOLING:
         raise InvalidArgument(
             f"cooling is {quoted(window)}; want a positive timedelta of at most {MAX_COOLING.days} days, or None"

@@ -58,21 +58,22 @@ class Session:
         time zone of the store's profile, for EDGAR US Eastern. By default, and at most, the moment of the question.
         Asking about the past is a right that the cell grants.
     known_at : datetime, optional
-        Answer from what the store knew at this instant, so that a past question can be repeated: aware; by default, and
-        at most, the moment of the question. A separate right.
+        Answer from what the store knew at this instant, so that a past question can be repeated: an aware datetime; by
+        default, and at most, the moment of the question. This needs a separate right.
 
     allow_entities : frozenset of int, optional
         The only companies or persons (for EDGAR, CIKs) that passages may be about: all entities of a passage must be
-        listed. For an access request one of them is enough: a Form 4 concerns its owner as well as the issuer.
+        listed. For an access request one listed entity is enough: a Form 4 concerns its owner as well as the issuer.
     narrowed_to : frozenset of int, optional
-        The entities that a request restricted itself to by :meth:`narrow`. It grants nothing, so it never counts as the
-        ``allow_entities`` that a cell demands.
+        The entities to which a request restricted itself by :meth:`narrow`. This grants nothing, so it never counts as
+        the ``allow_entities`` that a cell demands.
     restricted, watched : frozenset of int
-        The firm's restricted list and watch list: denied for every purpose except that of a wall-crossing. A passage
-        that may be about any of them, for example through a co-registrant, is hidden.
+        The firm's restricted list and watch list: denied for every purpose except the purpose of a wall-crossing. A
+        passage that may be about any of them, for example through a co-registrant, is hidden.
     deals : tuple of DealWindow, optional
-        All offerings the firm takes part in: denied for publishing inside their windows. None means that no deal list
-        is known; a cell admits what depends on taking part in no offering only with a list.
+        All offerings that the firm takes part in; their companies are denied for publishing inside the offerings'
+        windows. None means that no deal list is known; a cell admits what depends on taking part in no offering only if
+        a list is given.
     wall_crossings : tuple of WallCrossing
     audit_clients : frozenset of int, optional
         The only companies that an auditor may read about: those that engaged it.
@@ -88,7 +89,7 @@ class Session:
     intents : tuple of str
         Names of the profile's intents, set by the caller, in addition to those that the engine finds in a question.
     conversation : str, optional
-        An id that groups the requests of a conversation: at most 200 printable characters. It grants nothing, and is
+        An id that groups the requests in a conversation: at most 200 printable characters. It grants nothing, and is
         recorded only as a salted commitment.
 
     Examples
@@ -183,8 +184,9 @@ class Session:
     ) -> Self:
         """Return the session with further restrictions: the only way for a request to change what a token grants.
 
-        A request cannot change role, purpose, subject, instants, deals, crossings or legal basis. The entities it asks
-        for are kept apart from the granted ones, and a passage must satisfy both lists. A conversation only groups.
+        A request cannot change role, purpose, subject, instants, deals, crossings or legal basis. The entities that it
+        asks for are kept apart from the granted ones, and a passage must satisfy both lists. A conversation only groups
+        requests.
 
         Examples
         --------
@@ -222,10 +224,10 @@ class Session:
 
 
 def _united(granted: frozenset[PolicyFlag], asked: frozenset[PolicyFlag]) -> frozenset[PolicyFlag]:
-    """Unite jurisdictions of one profile; those of two profiles, whose numbers mean different places, are refused."""
+    """Unite jurisdictions from one profile; those from two, whose numbers mean different places, are refused."""
     if granted and asked and not same_bits(flags_of(granted), flags_of(asked)):
         raise InvalidArgument(
-            "residency names places of two profiles; want only those of the session's own profile"
+            "residency names places from two profiles; want only places from the session's own profile"
         )
     return granted | asked
 
@@ -253,7 +255,7 @@ def _all_of(kind: type, name: str, values: Iterable[object]) -> tuple[Any, ...]:
 
 
 def _named_intents(values: Iterable[object]) -> tuple[str, ...]:
-    """Return the names of intents, each once; whether the profile has them is checked when the session is used."""
+    """Return the names of intents, each once; that the profile has them is checked when the session is used."""
     if isinstance(values, str) or not hasattr(values, "__iter__"):
         raise InvalidArgument(f"intents is {quoted(values)}; want a tuple of names, such as ('LATEST',)")
     return tuple(dict.fromkeys(_label("an intent of the session", value) for value in values))

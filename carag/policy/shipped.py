@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 SHIPPED: Final = ("circulars", "clinical", "edgar", "generic")
 """The profiles that ship with the package, by name."""
 READERS: Final = ("circulars", "edgar", "folder")
-"""Readers of documents: ``folder`` reads files with the facts they state themselves, the others belong to a profile."""
+"""Readers of documents: ``folder`` reads files with the facts that they state, and the others belong to profiles."""
 GATE_FILE: Final = "gate.toml"
 """The file of a profile that sets the confidence gate; it does not affect how questions are read."""
 READING_FILES: Final = ("reading.toml", "kinds.tsv", "lexicon.tsv", GATE_FILE)
-"""The optional files of a profile that order what is found or decline it, apart from its policy."""
+"""A profile's optional files, apart from its policy, that put what is found in order or decline it."""
 DEFAULT_PROFILE: Final = "edgar"
-"""The profile of a new store that names none, and of masks made of names alone."""
+"""The profile of a new store that names none, and of masks made from names alone."""
 
 
 def shipped_text(profile: str, file: str) -> str:
@@ -37,14 +37,14 @@ def shipped_reading(profile: str) -> Mapping[str, str]:
 
 
 def table_hashes(profile: str, roles: str) -> tuple[str, str]:
-    """Return the hashes by which records name a profile: of both files, and of the roles alone (0.2.0)."""
+    """Return the hashes by which records name a profile: that of both files, and that of the roles alone (0.2.0)."""
     both = f"{hashlib.sha256(profile.encode()).hexdigest()}\n{roles}"
     return hashlib.sha256(both.encode()).hexdigest(), hashlib.sha256(roles.encode()).hexdigest()
 
 
 @cache
 def shipped_bits(table: str) -> dict[str, str] | None:
-    """Return names and meanings of the bits of a record, from bit 0, if its hash is that of a shipped profile."""
+    """Return names and meanings of a record's bits, from bit 0, if the record names the hash of a shipped profile."""
     for name in SHIPPED:
         texts = shipped_text(name, "profile.toml"), shipped_text(name, "roles.toml")
         if (named := bits_named(table, texts)) is not None:

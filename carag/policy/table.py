@@ -29,7 +29,7 @@ class _RolesPart(BaseModel):
 
 
 class Pair(_RolesPart):
-    """One (required, forbidden) pair of a cell, by the names of its bits."""
+    """One (required, forbidden) pair in a cell, given by the names of the bits."""
 
     required: list[str] = []
     forbidden: list[str] = []
@@ -50,7 +50,7 @@ class Cell(_RolesPart):
     regulation: Text
     may_know_existence: bool
     past: Past
-    """The past it may ask about: none, what was public at an instant, or also what was known at one."""
+    """The past that it may ask about: none, what was public at an instant, or also what was known at an instant."""
     allow_list: Literal["none", "mandatory"] = "none"
     personal_data: bool = False
     """Whether the role may look up persons by name."""
@@ -70,7 +70,7 @@ class Cell(_RolesPart):
 
     @cached_property
     def reopened(self) -> Policy | None:
-        """The further masks, which admit companies in whose offerings the firm takes no part."""
+        """The masks with ``when``, which admit companies in whose offerings the firm takes no part."""
         masks = self._when(conditional=True)
         return Policy(*masks) if masks else None
 
@@ -94,8 +94,8 @@ class Cell(_RolesPart):
             for mask in self.policy.masks:
                 if not more.required & mask.forbidden and not more.forbidden & mask.required:
                     raise ValueError(
-                        f"{self.role}/{self.purpose}: a mask with `when` overlaps one without; make it require what "
-                        "the other forbids, so that no passage is admitted twice"
+                        f"{self.role}/{self.purpose}: a mask with `when` overlaps one without; make the first "
+                        "require what the second forbids, so that no passage is admitted twice"
                     )
         return self
 
@@ -122,7 +122,7 @@ class _RolesFile(_RolesPart):
 class PolicyTable:
     """A validated role x purpose table.
 
-    ``hashes`` are all digests by which a record may name it: records of 0.2.0 name the text of the table alone.
+    ``hashes`` are all the digests by which a record may name the table: records of 0.2.0 name only the table's text.
     """
 
     __slots__ = ("_by_key", "cells", "hashes", "purposes", "roles", "sha256", "vocabulary")
@@ -174,10 +174,10 @@ class PolicyTable:
         return _shipped(profile)
 
     def get(self, role: str, purpose: str) -> Cell | None:
-        """Return the cell; None if it does not exist, so that the caller refuses."""
+        """Return the cell; None if there is no such cell, so that the caller refuses."""
         return self._by_key.get((role, purpose))
 
 
-@cache  # every engine that opens asks for it, some twice
+@cache  # every engine that is opened asks for this, some twice
 def _shipped(profile: str) -> PolicyTable:
     return PolicyTable.from_toml(shipped_text(profile, "roles.toml"), Vocabulary.shipped(profile))

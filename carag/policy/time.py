@@ -1,4 +1,4 @@
-"""Read the two clocks of a policy: what was public as of a given instant, and what was known at a given instant.
+"""Read a policy's two clocks: what was public as of a given instant, and what was known at a given instant.
 
 As-of is whole minutes since 1970-01-01T00:00Z, because EDGAR's times are accurate to about a minute; known-at is
 microseconds, as in the audit record.

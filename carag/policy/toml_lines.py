@@ -1,4 +1,4 @@
-"""Read TOML so that every error names file, line and reason; only a refused text is scanned again for its lines."""
+"""Read TOML so that every error names file, line and reason; only a text that was refused is scanned for lines."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ class Toml:
 
 
 def lines_of(text: str) -> dict[KeyPath, int]:
-    r"""Return the line of every key, table and list element, from 1, of TOML that ``tomllib`` reads."""
+    r"""Return the line, counted from 1, of every key, table and list element in TOML that ``tomllib`` reads."""
     return _Scanner(text).lines
 
 
@@ -112,7 +112,7 @@ class _Scanner:
         self._tokens.append(("\n", line))
         self._at = 0
         self._tables: dict[KeyPath, int] = {}
-        """How many tables an array of tables has so far."""
+        """How many tables each array of tables has so far."""
         table: KeyPath = ()
         while self._at < len(self._tokens):
             if self._skipped("\n"):

@@ -1,4 +1,4 @@
-"""Read ``profile.toml``; unknown keys and bits, a 28th bit and invalid phrases are refused, with the line."""
+"""Read ``profile.toml``; unknown keys or bits, a 28th bit and invalid phrases are refused; the error names the line."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class BitMeaning(_ProfilePart):
     document: Text
     """The kind of document that carries the bit, as a noun phrase."""
     regulation: Text
-    """The rules this control is designed for."""
+    """The rules that this control is designed for."""
     lift: Text = _CELL
 
 
@@ -218,7 +218,7 @@ class _ProfileFile(_ProfilePart):
 
 @dataclass(frozen=True, slots=True)
 class Groups:
-    """The bits that the code needs by meaning, as vectors; 0 where the domain has none."""
+    """The bits that the code needs to find by meaning, as vectors; 0 where the domain has no such bit."""
 
     jurisdictions: int = 0
     """Where a document's subject is established, which a session's residency may exclude."""
@@ -232,20 +232,20 @@ class Groups:
 
 @dataclass(frozen=True, slots=True)
 class Lifecycle:
-    """The bits that acts of other documents set and time clears; None where the domain has none."""
+    """The bits that acts of other documents set and time clears; None where the domain has no such bit."""
 
     replaced: PolicyFlag | None = None
-    """Set on a document that another replaces."""
+    """Set on a document that another document replaces."""
     withdrawn: PolicyFlag | None = None
-    """Set on one that another withdraws."""
+    """Set on a document that another document withdraws."""
     amended: PolicyFlag | None = None
-    """Set on one that another amends."""
+    """Set on a document that another document amends."""
     pending: PolicyFlag | None = None
-    """Set on one that is public and not yet in force."""
+    """Set on a document that is public but not yet in force."""
 
     @property
     def names(self) -> dict[str, str]:
-        """Names of its bits, by the act that sets them."""
+        """The names of these bits, by the act that sets each."""
         given = {one.name: getattr(self, one.name) for one in fields(self)}
         return {name: bit.name for name, bit in given.items() if bit is not None}
 
@@ -280,7 +280,7 @@ class Vocabulary:
     kinds: PurposeKinds
     words: Words
     regulations: Mapping[str, str]
-    """By the code of a rule or list: the rules that it is designed for."""
+    """Maps the code of a rule or list to the regulations that it is designed for."""
     impossible: tuple[Mask, ...]
     """Masks that match no word of this domain."""
     required: tuple[RequiredFact, ...]
@@ -298,16 +298,16 @@ class Vocabulary:
     target: int
     limit: int
     whole: int
-    """In characters: target and greatest length of a passage, and greatest length of one whole clause."""
+    """In characters: target length and greatest length of a passage, and greatest length of one whole clause."""
     overlap: int
     """How many characters the parts of a clause that had to be split may share."""
     intents: Intents
     zone: ZoneInfo
-    """Where a day begins and ends."""
+    """The time zone in which a day begins and ends."""
 
     @classmethod
     def from_toml(cls, text: str, *, flags: type[PolicyFlag] | None = None) -> Self:
-        """Validate a ``profile.toml``; ``flags`` is the type that the code has for its bits, by default a new one."""
+        """Validate a ``profile.toml``; ``flags`` is the code's type for the profile's bits, by default a new one."""
         toml = Toml("profile.toml", text)
         return cls._of(toml.read(_ProfileFile), toml, flags)
 
@@ -393,7 +393,7 @@ def meaning(bit: PolicyFlag) -> BitMeaning:
 
 
 def intents(text: str) -> tuple[Intent, ...]:
-    """Find the intents of a question over EDGAR filings, in the order of :class:`Intent`.
+    """Find the intents in a question over EDGAR filings, in the order of :class:`Intent`.
 
     Examples
     --------
@@ -459,5 +459,5 @@ def _pattern(
         except (
             re.error,
             *MALFORMED,
-        ) as error:  # too large a repetition or too deep a nesting raises other errors than re.error
+        ) as error:  # too large a repetition or too deep a nesting raises errors other than re.error
             raise InvalidArgument(f"{quoted(phrase)} is not a regular expression: {error}") from error

@@ -1,6 +1,6 @@
 """Narrow a search to passages whose declared metadata meets conditions; a narrowing admits nothing by itself.
 
-Values are compared in one form: ``" Treasury"`` and ``"treasury"`` are the same, as are ``2024`` and ``"2024"``.
+Values are compared in one form: ``" Treasury"`` and ``"treasury"`` are the same, and so are ``2024`` and ``"2024"``.
 """
 
 from __future__ import annotations
@@ -59,10 +59,10 @@ class Where:
 
     @classmethod
     def of(cls, given: Mapping[str, Any] | None, kinds: Mapping[str, FieldKind]) -> Self:
-        """Read conditions as callers write them, on the fields (``kinds``) that the profile declares.
+        """Read conditions as callers write them, about the fields (``kinds``) that the profile declares.
 
-        ``given`` maps a field to a value, a list or set of values of which the field holds one, or a range such as
-        ``{"gte": 2024, "lt": 2026}`` of numbers or dates.
+        ``given`` maps a field to a value, to a list or set of values, one of which the field must hold, or to a range
+        of numbers or dates such as ``{"gte": 2024, "lt": 2026}``.
         """
         if given is None:
             return cls()
@@ -89,7 +89,7 @@ class Where:
 
     @property
     def fields(self) -> tuple[str, ...]:
-        """The fields that it tests, in order of name."""
+        """The fields that the conditions test, in order of name."""
         return tuple(sorted({one[0] for one in self.one_of} | {one[0] for one in self.bounds}))
 
     @property

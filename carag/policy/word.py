@@ -27,11 +27,11 @@ SCHEMA_VERSION: Final = 1
 VERSION_WORD: Final = SCHEMA_VERSION << 27
 """The schema version in its place in a word, bits 27-29."""
 QUARANTINE: Final = 1 << 30
-"""Set on a passage whose label lacks facts or rests on contradictory ones."""
+"""Set on a passage whose label lacks facts or rests on contradictory facts."""
 TOMBSTONE: Final = 1 << 31
 """Set on a deleted passage."""
 CONTROL: Final = 0xF800_0000
-"""Version, quarantine and tombstone together: every admissibility test compares all five bits."""
+"""Version, quarantine and tombstone together: every test of admissibility compares all five bits."""
 
 
 _Flags = TypeVar("_Flags", bound="type[PolicyFlag]")
@@ -40,7 +40,7 @@ _Flags = TypeVar("_Flags", bound="type[PolicyFlag]")
 class PolicyFlag(IntFlag, boundary=STRICT):
     """The policy bits of a profile. A member *is* its bit, so ``|`` joins several and ``&`` finds them in a word.
 
-    InvalidArgument is raised for a number with other bits than these; by ``|``, ``&`` and ``^`` with a bit of another
+    InvalidArgument is raised for a number with bits other than these; by ``|``, ``&`` and ``^`` with a bit of another
     profile; by ``~``, which could mean the other policy bits or all other bits of a word; and by ``1 << bit``, which
     mistakes the bit for its number.
     """
@@ -95,7 +95,7 @@ def _guarded(flags: _Flags) -> _Flags:
 
     for operator in ("__or__", "__and__", "__xor__", "__ror__", "__rand__", "__rxor__"):
         setattr(flags, operator, own_bits_only(operator))
-    setattr(flags, "__invert__", invert)  # noqa: B010 - mypy takes an assignment for a method of another type
+    setattr(flags, "__invert__", invert)  # noqa: B010 - mypy would take an assignment for a method of another type
     return flags
 
 
@@ -141,7 +141,7 @@ class PolicyBit(PolicyFlag):
 
 
 def same_bits(one: type[PolicyFlag], other: type[PolicyFlag]) -> bool:
-    """Tell whether two flag types name the same bits, as do a profile and its variant with other roles."""
+    """Tell whether two flag types name the same bits, as those of a profile and its variant with other roles do."""
     return one is other or list(one.__members__) == list(other.__members__)
 
 

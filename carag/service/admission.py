@@ -1,4 +1,4 @@
-"""Limit how often, and how many requests at once, each person and all people together may send."""
+"""Limit how often each person may ask, and how many requests each person and all people together may send at once."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 _MAX_PERSONS: Final = 100_000
-"""Most persons whose rate is remembered; the one who asked longest ago is forgotten first."""
+"""Greatest number of persons whose rate is remembered; the one who asked longest ago is forgotten first."""
 
 _MAX_TOKENS: Final = 10_000
 """Most accepted tokens that are remembered, and most refused ones; the least recently seen go first."""
@@ -62,7 +62,7 @@ class Admission:
         return self._all
 
     def enter_all(self) -> None:
-        """Take one of all the places before anything is known of the caller; raise Problem ``BUSY`` if none is free."""
+        """Take one of the places before anything is known about the caller; raise Problem ``BUSY`` if none is free."""
         with self._lock:
             if self._all >= self._most:
                 raise Problem("BUSY", retry_after=1)
@@ -91,7 +91,7 @@ class Admission:
             self._working[person] = self._working.get(person, 0) + 1
 
     def leave(self, person: Person) -> None:
-        """End a request of a person."""
+        """End a person's request."""
         with self._lock:
             self._working[person] -= 1
             if not self._working[person]:
@@ -115,7 +115,7 @@ class Strangers:
         self._rate, self._clock = rate, clock
         self._lock = threading.Lock()
         self._bucket = _Bucket(float(rate), clock())
-        # Two tables, so that no number of bad tokens displaces a good one.
+        # Two tables, so that no number of bad tokens can displace a good one.
         self._good: OrderedDict[bytes, None] = OrderedDict()
         self._bad: OrderedDict[bytes, None] = OrderedDict()
         self._unchecked = 0

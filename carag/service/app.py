@@ -158,7 +158,7 @@ def _route(
     takes: type[BaseModel] | None = None,
     is_job: bool = False,
 ) -> None:
-    """Add a route: POST if it takes a body, else GET; ``problems`` are statuses beyond those every route may answer."""
+    """Add a route: POST if it takes a body, else GET; ``problems`` are statuses beyond those any route may answer."""
     extra: dict[str, Any] = {"security": [{"bearer": []}]}
     if takes is not None:
         problems = (*problems, 400, 413, 415, 422)
@@ -263,7 +263,7 @@ async def _json_body(request: Request, most: int) -> bytes:
 
 
 async def _answered(request: Request, operation: str, asked: bytes = b"") -> bytes:
-    """Ask the service; who asks is in the request's state, where the work fills it in and the release reads it."""
+    """Ask the service; the asker is in the request's state, where the work fills it in and the release reads it."""
     service: Service = request.app.state.service
     asker = request.state.asker = getattr(request.state, "asker", None) or Asker(_token(request))
     return await service.answered(operation, asker, asked)
@@ -291,7 +291,7 @@ def _event(name: str, data: bytes) -> bytes:
     return b"event: %s\ndata: %s\n\n" % (
         name.encode(),
         data,
-    )  # the JSON is one line, which the stream's format needs
+    )  # the JSON is one line, as the stream's format requires
 
 
 def _json_response(data: bytes) -> Response:
@@ -414,7 +414,7 @@ def _openapi(app: FastAPI) -> dict[str, Any]:
         ref_template="#/components/schemas/{model}",
     )
     components = found.setdefault("components", {})
-    # In place of FastAPI's own schema of validation errors, which this service never sends.
+    # This takes the place of FastAPI's own schema of validation errors, which this service never sends.
     components["schemas"] = dict(sorted(schemas["$defs"].items()))
     components["securitySchemes"] = {"bearer": {"type": "http", "scheme": "bearer", "bearerFormat": "JWT"}}
     return found

@@ -67,7 +67,8 @@ class _Connection:
             not isinstance(token, str) or not token.isascii() or not token.isprintable()
         ):
             raise InvalidArgument(
-                "token must be a printable ASCII string, or a function that returns one; pass the token from the issuer"
+                "token must be a printable ASCII string, or a function that returns one; pass the token that the "
+                "issuer gave"
             )
         if not seconds > 0:
             raise InvalidArgument(f"seconds is {quoted(seconds)}; want more than 0")
@@ -257,7 +258,7 @@ def _cell(session: Session) -> dict[str, Any]:
     if stated := [name for name in _TOKEN_ALONE if getattr(session, name) != getattr(unset, name)]:
         raise InvalidArgument(
             f"the session sets {', '.join(stated)}, which a service reads only from the token; ask the issuer to put "
-            "it in the token's claim `carag`"
+            "them in the token's claim `carag`"
         )
     lists = [one for one in (session.allow_entities, session.narrowed_to) if one is not None]
     residency: Any = session.residency  # stored as a frozen set of flags

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 MAX_HEAD: Final = 16 << 10
-"""Most bytes in a request's head, give or take one piece; a token with many groups has a few thousand."""
+"""Most bytes in a request's head, give or take one piece; a token with many groups takes a few thousand."""
 _PIECE: Final = 4 << 10
 """Bytes parsed at once, so that one large read cannot bring in a whole head beyond the limit."""
 HEAD_SECONDS: Final = 10.0
@@ -32,7 +32,7 @@ _FULL: Final = (
 
 
 class PeerListener(socket.socket):
-    """A listening socket that limits the connections of one peer and closes any beyond the limit at once.
+    """A listening socket that limits each peer's connections and at once closes any beyond the limit.
 
     - ``listener``: the socket that this one replaces.
     - ``most_each``: connections that one peer may have at once; an IPv6 peer is a /64 network, since one host may own
@@ -56,7 +56,7 @@ class PeerListener(socket.socket):
                 made.setblocking(False)
                 if self._is_plain:
                     made.send(_FULL)
-        raise BlockingIOError  # as if none were left; the loop comes back for the rest
+        raise BlockingIOError  # as if no connection were left; the loop comes back for the rest
 
 
 class _Taken(socket.socket):
@@ -96,17 +96,17 @@ class Door(H11Protocol):
         self._timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as there
-        """Start the time for the first head."""
+        """Start timing the first head."""
         super().connection_made(transport)
         self._wait_for_head()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Stop the time."""
+        """Stop timing."""
         self._end_wait()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Parse in pieces; close on a head that is too long, also one that is pipelined behind another request."""
+        """Parse in pieces; close the connection on too long a head, even one pipelined behind another request."""
         for start in range(0, len(data), _PIECE):
             if self.transport.is_closing():
                 return
@@ -115,14 +115,14 @@ class Door(H11Protocol):
                 self.transport.close()
 
     def handle_events(self) -> None:
-        """Stop the time once the head is complete."""
+        """Stop timing once the head is complete."""
         before = self.cycle
         super().handle_events()
         if self.cycle is not before:
             self._end_wait()
 
     def on_response_complete(self) -> None:
-        """Start the time for the next head."""
+        """Start timing the next head."""
         self._wait_for_head()
         super().on_response_complete()
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 _logger = logger(__name__)
 
 REQUIRED: Final = ("exp", "iat", "iss", "aud", "sub")
-"""Claims that every token must carry, in addition to the one with the groups."""
+"""Claims that every token must carry, in addition to the claim with the groups."""
 _MAX_BYTES: Final = 1 << 20
 """Largest size of a grants file."""
 _PAGE: Final = "docs/how-to/run-the-service.md"
@@ -140,7 +140,7 @@ class GrantVerifier:
     granted: tuple[Cell, ...] = field(default=(), init=False)
     """What the verified token grants."""
     duties: tuple[Duty, ...] = field(default=(), init=False)
-    """The duties that it grants."""
+    """The duties that the token grants."""
     _known: tuple[str, Mapping[str, Any]] | None = field(default=None, init=False, repr=False)
     """A token and its claims, once verified: the request body is read and chooses a cell only afterwards."""
 
@@ -176,7 +176,7 @@ class GrantVerifier:
         if not granted:
             raise Refused("TOKEN_CELL", "the token's groups do not grant any cell here")
         if self.subject is not None and claims["sub"] != self.subject:
-            raise Refused("TOKEN_SUBJECT", "the token belongs to another person than the request names")
+            raise Refused("TOKEN_SUBJECT", "the token belongs to somebody other than the person named")
         if self.chosen is not None and self.chosen not in granted:
             raise Refused("TOKEN_CELL", "the token does not grant this role and purpose")
         if self.chosen is None and len(granted) > 1 and not self.is_any:
@@ -189,8 +189,8 @@ class GrantVerifier:
 class GrantsFile:
     """The grants as the file states them now, so that removing a grant takes effect at once. Thread-safe.
 
-    A change of the file, or of the policy in force, is recorded before anything is granted by it. While the file cannot
-    be read or is not valid, nothing is granted: its earlier content may be what somebody is just withdrawing. Raises
+    A change to the file, or to the policy in force, is recorded before anything is granted by it. While the file cannot
+    be read or is not valid, nothing is granted: its earlier content may be just what somebody is withdrawing. Raises
     InvalidArgument as :meth:`Grants.read`; AuditUnavailable if the grants cannot be recorded.
     """
 

@@ -10,7 +10,7 @@ import uvicorn
 from carag.service.door import MAX_HEAD, Door
 
 BACKLOG: Final = 512
-"""Connections at once; beyond it uvicorn itself answers 503."""
+"""Most connections at once; beyond this uvicorn itself answers 503."""
 
 
 def first_server(app: Any, *, certificate: str | None, drain_seconds: int) -> uvicorn.Server:
@@ -30,7 +30,7 @@ def plain_server(app: Any, **settings: Any) -> uvicorn.Server:
     config = uvicorn.Config(
         app,
         lifespan="off",
-        access_log=False,  # it would contain addresses; the service writes its own
+        access_log=False,  # that log would contain addresses; the service writes its own
         log_config=None,
         server_header=False,
         date_header=False,
@@ -39,6 +39,6 @@ def plain_server(app: Any, **settings: Any) -> uvicorn.Server:
         **settings,
     )
     server = uvicorn.Server(config)
-    # The service handles signals and stops both servers in order; each would otherwise install handlers of its own.
+    # The service handles signals and stops both servers in order; otherwise each would install handlers of its own.
     setattr(server, "capture_signals", contextlib.nullcontext)  # noqa: B010 - mypy rejects assigning to a method
     return server

@@ -1,4 +1,4 @@
-"""Accept documents as jobs: kept in a durable queue, run one at a time, visible to the person who sent them."""
+"""Accept documents as jobs, which are kept in a durable queue, run one at a time, and visible to their sender."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ _logger = logger(__name__)
 
 State = Literal["queued", "running", "done", "failed"]
 _KEPT_SECONDS: Final = 24 * 3600
-"""How long a job that has ended can still be asked for, and its key refers to it."""
+"""How long after its end a job can still be asked for, and its key still refers to it."""
 _MICROSECONDS: Final = 1_000_000
 _COUNTS: Final = ("added", "changed", "unchanged", "quarantined", "chunks", "removed")
-"""What is counted for a job: documents, and ``chunks``."""
+"""What is counted for a job: documents by what became of them, and ``chunks``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class Job:
     code: str | None = None
     """The problem code of its failure."""
     counts: dict[str, int] = field(default_factory=dict)
-    """From the run that ended it."""
+    """The counts from the run that ended the job."""
 
     def to_json(self) -> dict[str, Any]:
         """Return what ``/v1/jobs/ID`` answers."""
@@ -64,7 +64,7 @@ _TABLES: Final = (
     "CREATE TABLE job (number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, person BLOB NOT NULL, "
     "key BLOB NOT NULL, body_hash BLOB NOT NULL, state TEXT NOT NULL, code TEXT, counts TEXT NOT NULL, "
     "ended INTEGER, UNIQUE (person, key)) STRICT",
-    # A table of its own, so that the text can be deleted, and overwritten, when the job has ended.
+    # Bodies have a table of their own, so that the text can be deleted, and overwritten, when the job has ended.
     "CREATE TABLE work (number INTEGER PRIMARY KEY REFERENCES job, body TEXT NOT NULL, "
     "subject TEXT NOT NULL) STRICT",
 )
@@ -79,7 +79,7 @@ class _Journal(SqliteLink):
         """Jobs that have not ended."""
 
     def accept(self, person: Person, key: str, body: IngestBody, *, most: int, now: int) -> tuple[Job, bool]:
-        """Queue a job, or find the one that has this key; also return whether it is new."""
+        """Queue a job, or find the job that has this key; also return whether it is new."""
         text = json.dumps(body.model_dump(mode="json", exclude_defaults=True), sort_keys=True)
         who, named, digest = _person(person), _hash(key), _hash(text)
         with self.turn() as db:
@@ -165,7 +165,7 @@ class Jobs:
         self._thread.start()
 
     def accept(self, person: Person, key: str, body: IngestBody) -> tuple[Job, bool]:
-        """Queue a job durably, or find the one that was sent with this key before; also return whether it is new."""
+        """Queue a job durably, or find the job that was sent with this key before; also return whether it is new."""
         found = self._journal.accept(person, key, body, most=self._most, now=self._clock())
         self._wake.set()
         return found
@@ -183,7 +183,7 @@ class Jobs:
         return self._journal.waiting
 
     def close(self) -> None:
-        """Stop after the current document; the rest starts again with the next service. Idempotent."""
+        """Stop after the current document; the next service does the rest. Idempotent."""
         self._ended.set()
         self._wake.set()
         self._thread.join()
@@ -199,7 +199,7 @@ class Jobs:
                 else:
                     self._do(waiting)
             except (AuditUnavailable, CorruptFile) as error:
-                # Nothing can be accepted now either; the jobs wait for the next service.
+                # Nothing more can be accepted now; the jobs wait for the next service.
                 _logger.error("jobs.db: %s", type_and_place(error))  # noqa: TRY400 - a traceback quotes it
                 return
 
@@ -213,7 +213,7 @@ class Jobs:
             if not isinstance(error, CaragError):
                 _logger.error("a job failed: %s", type_and_place(error))  # noqa: TRY400 - a traceback quotes it
         if self._ended.is_set() and code is None:
-            return  # possibly interrupted halfway
+            return  # it was possibly interrupted halfway
         self._journal.end(waiting.number, counts, code, now=self._clock())
         _logger.info("job %d: %s", waiting.number, code or "done")
 

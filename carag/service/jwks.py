@@ -39,7 +39,7 @@ _Keys = dict[str, tuple[str, "PublicKeyTypes"]]
 
 
 class JwksKeys:
-    """The keys of one issuer by id. Thread-safe.
+    """One issuer's keys, by id. Thread-safe.
 
     - ``fetch``: returns the bytes of the key set, or raises; see :func:`fetched`.
     - ``algorithms``: algorithms that a key may be for.
@@ -62,7 +62,7 @@ class JwksKeys:
 
     def get(self, kid: str, /) -> tuple[str, PublicKeyTypes] | None:
         """Return a key and its algorithm; None if the issuer publishes none with that id."""
-        # Read before the time: if another thread replaces the keys meanwhile, those are younger.
+        # Read before the time is: if another thread replaces the keys meanwhile, the new ones are younger.
         keys, age = self._keys, self._clock() - self._got
         if keys is None or kid not in keys or age > FRESH_SECONDS:
             self._refresh()
@@ -81,7 +81,7 @@ class JwksKeys:
             try:
                 keys = read_keys(self._fetch(), self._algorithms)
             except (OSError, NoAnswer, *MALFORMED) as error:
-                # Without the message, which could quote the answer.
+                # Logged without the message, which could quote the answer.
                 said = {"event": "KEYS_UNAVAILABLE", "error": type(error).__name__}
                 _logger.warning("the issuer's keys could not be fetched: %s", said["error"], extra=said)
                 return
@@ -105,7 +105,7 @@ def fetched(place: str) -> Callable[[], bytes]:
 
 
 def read_keys(data: bytes, algorithms: Sequence[str]) -> _Keys:
-    """Read a key set, without keys that are not for verifying, fit no algorithm or contradict it.
+    """Read a key set, leaving out keys that are not for verifying, fit no algorithm or contradict theirs.
 
     Raises InvalidArgument if it is not a key set, or none of its keys can be used.
     """
@@ -122,7 +122,7 @@ def read_keys(data: bytes, algorithms: Sequence[str]) -> _Keys:
         kid = one.get("kid") if isinstance(one, dict) else None
         if not isinstance(kid, str):
             continue
-        if kid in found:  # which of two keys with one id is meant is unknown
+        if kid in found:  # it is unknown which of two keys with one id is meant
             twice.add(kid)
         try:
             usable = _usable(jwt, one, algorithms)

@@ -1,4 +1,4 @@
-"""Write the log of a service as lines of JSON or text, with an allow-list of keys, so that no content gets into it."""
+"""Write a service's log as lines of JSON or text, with an allow-list of keys, so that no content gets into it."""
 
 from __future__ import annotations
 
@@ -105,8 +105,8 @@ class Lines(logging.Formatter):
 def shown(form: str, stream: TextIO | None = None) -> Iterator[None]:
     """Write the log to a stream, by default standard error: CARAG's from INFO up, everything else from WARNING up.
 
-    Warnings, and errors that end a thread or that nothing can catch, are written the same way: Python itself would
-    print them with their messages.
+    Warnings, and errors that end a thread or cannot be caught, are written the same way: Python itself would print them
+    with their messages.
     """
     handler, root, ours = _Handler(stream or sys.stderr), logging.getLogger(), logging.getLogger("carag")
     handler.setFormatter(Lines(form))

@@ -55,7 +55,8 @@ _BOUNDS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0,
 class Metrics:
     """Counters. Thread-safe.
 
-    - ``cells``: returns those of the policy in force, by which answers are counted; each has one series per outcome.
+    - ``cells``: returns the cells of the policy in force, by which answers are counted; each cell has one series per
+    outcome.
     """
 
     def __init__(self, cells: Callable[[], Container[tuple[str, str]]] = tuple) -> None:
@@ -95,7 +96,7 @@ class Metrics:
             self._overruns[slot] += 1
 
     def too_short(self, slot: str) -> None:
-        """Count that over 1 % of a role's responses missed a slot: it should be longer."""
+        """Count that over 1 % of a role's responses missed a slot, which should therefore be longer."""
         with self._lock:
             self._too_short[slot] += 1
 

@@ -1,7 +1,7 @@
 """Let the store owner's commands ask the service that holds the store, over a Unix socket in the store's directory.
 
 A connection carries one command and one answer. Each is one line of JSON, after which its sender closes its direction,
-so that one without its line feed was cut.
+so that a message without its line feed was cut.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ IS_THERE: Final = hasattr(socket, "SO_PEERCRED")
 """Whether the system reports the other process's user, as Linux does; elsewhere there is no such socket."""
 _MAX_COMMAND: Final = 1 << 20
 _MAX_REPLY: Final = 64 << 20
-"""Most bytes of each; an answer may be as large as a client accepts."""
+"""Most bytes of a command and of an answer; an answer may be as large as a client accepts."""
 _SECONDS: Final = 10.0
 """Longest wait between two pieces of a message, and for the first of a command."""
 _PIECE: Final = 64 << 10
@@ -55,7 +55,7 @@ _ANSWERED: Final = b"answered "
 _FAILED: Final = b"failed "
 """How a reply begins."""
 _MOST: Final = 4
-"""Requests at once; further ones wait."""
+"""Requests handled at once; further requests wait."""
 _CREDENTIALS: Final = struct.Struct("3i")
 """``struct ucred``: process, user, group."""
 _ERRORS: Final = {
@@ -104,7 +104,7 @@ class OwnerSocket:
     - ``home``: the engine's store.
     - ``settings``: what the engine was opened with, by the commands' names.
 
-    Raises InvalidArgument if there is something else in the socket's place than a socket that a service left behind.
+    Raises InvalidArgument if anything but a socket that a service left behind is in the socket's place.
     """
 
     def __init__(self, engine: Engine, home: Path, settings: Mapping[str, object]) -> None:
@@ -186,7 +186,7 @@ class OwnerSocket:
             ) from None
         if differ := [name for name, one in asked.stated.items() if self._settings.get(name) != one]:
             raise InvalidArgument(
-                f"the service that holds the store runs with another {', '.join(sorted(differ))} than this "
+                f"the service that holds the store runs with a different {', '.join(sorted(differ))} from what this "
                 "command states; leave that out to ask the service, or stop the service"
             )
         if asked.operation == "explain":
@@ -263,7 +263,7 @@ def _send(connection: socket.socket, message: bytes) -> None:
 
 
 def _received(connection: socket.socket, most: int) -> bytes:
-    """Read the one message of the other side; OSError if it is cut, too slow or too long."""
+    """Read the one message from the other side; OSError if it is cut, too slow or too long."""
     data = bytearray()
     while piece := connection.recv(_PIECE):
         connection.settimeout(_SECONDS)

@@ -82,7 +82,7 @@ class ProblemBody(BaseModel):
     at: list[str] | None = None
     """The fields in question, by the interface's own names."""
     wanted: dict[str, str] | None = None
-    """What each of these should be; ``request`` stands for the whole. Never what was sent."""
+    """What each of these fields should be; ``request`` stands for the whole. Never what was sent."""
 
 
 class Problem(Exception):
@@ -133,7 +133,7 @@ def problem_of(error: BaseException) -> Problem:
     """Return the problem that reports an error."""
     if isinstance(error, Problem):
         return error
-    if isinstance(error, HTTPException):  # of the router, which alone raises them
+    if isinstance(error, HTTPException):  # these come from the router, which alone raises them
         return Problem(
             {404: "NOT_FOUND", 405: "METHOD_NOT_ALLOWED"}.get(error.status_code, "INVALID_REQUEST")
         )

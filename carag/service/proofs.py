@@ -22,7 +22,7 @@ def own_receipt(log: AuditLog, seq: int, session: Session) -> bytes:
     """Make the receipt of one of the session's own records once more, with nothing opened and no passages.
 
     A record is the session's own if it names the same issuer and its commitment to a subject opens to the same name.
-    The error for another person's record is the same as for one that does not exist. Raises Problem ``NOT_FOUND``.
+    The error for another person's record is the same as for a record that does not exist. Raises Problem ``NOT_FOUND``.
     """
     if not 0 <= seq < log.size or session.subject is None:
         raise Problem("NOT_FOUND")

@@ -1,4 +1,4 @@
-"""Send responses at times that reveal nothing: one slot after the request, or two, four, eight of them."""
+"""Send responses at times that reveal nothing: one, two, four or eight slots after the request."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 _logger = logger(__name__)
 
 OPERATIONS: Final = ("ask", "retrieve", "explain", "receipts", "policy", "other")
-"""Operations with a slot of their own; each but the last is a segment of the paths it serves."""
+"""Operations with a slot of their own; each name but the last is a segment of the paths that it serves."""
 EPOCH_REQUESTS: Final = 1_000
 """Requests of one person that are lengthened after an overrun."""
 EPOCH_SECONDS: Final = 3600.0
-"""Seconds after which the lengthening ends, if that is sooner."""
+"""Seconds after which the lengthening ends, if this comes sooner."""
 WINDOW: Final = 1_000
 """Requests of one role over which overruns are counted."""
 RATION: Final = 10
@@ -35,7 +35,7 @@ MOST_DOUBLINGS: Final = 4
 _MAX_EPOCHS: Final = 100_000
 """Most epochs remembered; as many as persons in :mod:`carag.service.admission`."""
 _CLASSES: Final = (1 << 10, 4 << 10, 16 << 10, 64 << 10)
-"""Sizes of bodies in bytes; beyond the last, its multiples."""
+"""Sizes of bodies in bytes; beyond the last size, its multiples."""
 _SPIN: Final = 0.002
 """Seconds of polling before the instant, in a loop with coarse timers: twice their rounding."""
 _STREAM: Final = "text/event-stream"
@@ -97,7 +97,7 @@ class Schedule:
         return arrival + slot * (1 << level)
 
     def _epoch(self, key: tuple[str, Person], now: float) -> _Epoch | None:
-        """Count a request against the epoch that the person's last overrun began, unless that is over."""
+        """Count a request against the epoch that the person's last overrun began, unless that epoch is over."""
         epoch = self._epochs.get(key)
         if epoch is not None:
             epoch.left -= 1
@@ -160,8 +160,9 @@ def _size(length: int) -> int:
 class Released:
     """Hold the responses of an ASGI application back until their slots, except for sessions that may know.
 
-    A request arrives when all of it that is read has been read. If time counted from its first byte, a client that
-    sends the last byte late could choose how much of the slot is left for the work, and measure it by the doubling.
+    A request arrives when everything that is read of it has been read. If time counted from its first byte, a client
+    that sends the last byte late could choose how much of the slot is left for the work, and measure the work by the
+    doubling.
 
     - ``app``: puts an :class:`Asker` at ``scope["state"]["asker"]``.
     - ``schedule``: if None, nothing waits.

@@ -167,7 +167,7 @@ class ExplainBody(_CellBody):
     def check(self, _: Mapping[str, FieldKind]) -> None:
         """Check what the schema cannot express; raise Problem ``INVALID_ARGUMENT``."""
         with _field("chunk_id"):
-            check_question("chunk id", self.chunk_id)  # as the engine, which searches for it as text
+            check_question("chunk id", self.chunk_id)  # the engine searches for the id as text
 
 
 class ActBody(Strict):
@@ -224,7 +224,7 @@ class DocumentBody(Strict):
         return Document(**{**said, "acts": tuple(acts)})
 
     def unusable(self) -> list[str]:
-        """Return the fields that are not valid in any document; empty if they only contradict each other."""
+        """Return the fields that would not be valid in any document; empty if fields only contradict each other."""
         usual: dict[str, Any] = {"id": "x", "text": " " * len(self.text), "bits": ()}
         found = []
         for name in sorted(self.model_fields_set):
@@ -328,7 +328,7 @@ def read_json(data: bytes) -> Any:
     """Read a JSON object.
 
     Raises Problem ``JSON_DUPLICATE_KEY``: readers differ in which of two equal keys counts (RFC 8259 section 4), so a
-    proxy in front could have seen another question. ``JSON_MALFORMED`` for any other error.
+    proxy in front could have seen a different question. Raises ``JSON_MALFORMED`` for any other error.
     """
     try:
         found = json.loads(data.decode("utf-8"), object_pairs_hook=_once, parse_constant=_not_finite)

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 _logger = logger(__name__)
 _MAX_DIGITS: Final = 16
-"""Digits of a record's number: as many as the greatest integer of a receipt has."""
+"""Digits of a record's number: as many as the greatest integer in a receipt has."""
 _OPERATIONS: Final = frozenset((*INTERFACE, "may_bring", "console"))
 """Methods of :class:`Service` that a request may name."""
 _Asked = TypeVar("_Asked", AskBody, RetrieveBody, ExplainBody)
@@ -95,7 +95,7 @@ class Service:
         return self._granting.now()
 
     def stop(self) -> None:
-        """Accept no more requests, which ends the serving loop; from any thread, or from a signal."""
+        """Accept no more requests, which ends the serving loop; may be called from any thread or signal handler."""
         self.is_draining = True
 
     def close(self) -> None:
@@ -120,13 +120,13 @@ class Service:
             raise Problem("DRAINING", retry_after=5)
         self.admission.enter_all()
         try:
-            told = partial(copy_context().run, self._outcome, work)  # in the request's span
+            told = partial(copy_context().run, self._outcome, work)  # within the request's span
             future = asyncio.get_running_loop().run_in_executor(self._threads, told)
         except RuntimeError:  # closed meanwhile
             self.admission.leave_all()
             raise Problem("DRAINING", retry_after=5) from None
         try:
-            # The thread runs on to its record, which thus also covers an answer that came too late.
+            # The thread runs on until its record is written, so that an answer that came too late is recorded too.
             found = await asyncio.wait_for(asyncio.shield(future), self.settings.seconds)
         except TimeoutError:
             raise Problem("TIME_LIMIT") from None
@@ -243,7 +243,7 @@ class Service:
         return found
 
     def try_log(self) -> None:
-        """After a record that could not be written, try again by recording the grants."""
+        """After a record could not be written, try again by recording the grants."""
         if not self.is_writable:
             try:
                 record_grants(self.engine.log, self.engine.profile.table, self.grants)
@@ -253,7 +253,7 @@ class Service:
                 self.is_writable = True
 
     def unready(self) -> list[str]:
-        """Return the codes of why the service is not ready; empty if it is."""
+        """Return the codes that say why the service is not ready; empty if it is ready."""
         standing = self.engine.anchoring.exposure().standing
         said = {
             "DRAINING": self.is_draining,
@@ -308,7 +308,7 @@ class Service:
             self._unchecked.add("TOKEN_UNCHECKED", issuer=issuer, audience=audience, count=count)
 
     def _on_duty(self, asker: Asker, duty: Duty, work: Callable[[Person], _Result]) -> _Result:
-        """Verify that a token grants a duty, and do its work; no session is involved."""
+        """Verify that a token grants a duty, and do the duty's work; no session is involved."""
         verifier = GrantVerifier(self._tokens, self.grants, self.settings.groups, duty=duty)
         return self._admitted(asker, verifier, lambda _: work(asker.person or ("", "")))
 
@@ -326,7 +326,7 @@ class Service:
         try:
             session = self.engine.session(asker.token, verifier)
         except Refused as refusal:
-            if refusal.code != "TOKEN_KEYS_UNAVAILABLE":  # whether the token is good is then unknown
+            if refusal.code != "TOKEN_KEYS_UNAVAILABLE":  # then it is unknown whether the token is good
                 self.strangers.refused(asker.token)
             raise
         self.strangers.accepted(asker.token)
@@ -350,14 +350,15 @@ class Service:
         work: Callable[[_Asked, Session], dict[str, Any]],
     ) -> bytes:
         def narrowed(verifier: GrantVerifier, _: Session) -> bytes:
-            asked = parsed(schema, body)  # after the token: a stranger's body is not parsed
+            asked = parsed(schema, body)  # after the token, so that no stranger's body is parsed
             verifier.chosen, verifier.subject, verifier.is_any = asked.cell, asked.subject, False
             session = self.engine.session(asker.token, verifier)
             asker.role, asker.may_know = session.role, self._may_know(session)
             vocabulary = self.engine.profile.table.vocabulary
             asked.check(vocabulary.metadata)
             found = work(asked, asked.narrow.applied(session, vocabulary.flags))
-            # The answer may be by a policy that was put in force meanwhile, and must not leave earlier than it allows.
+            # The answer may follow a policy that was put in force meanwhile, and must not leave earlier than that
+            # policy allows.
             asker.may_know = asker.may_know and self._may_know(session)
             self.is_writable = True
             self.metrics.answer(session.role, session.purpose, found["outcome"])

@@ -89,7 +89,7 @@ async def _serve(service: Service, started: Callable[[int, int], None], stack: c
 
 
 def _check_certificate(path: str | None) -> None:
-    """Load it before anything listens: uvicorn's own error would not say what is wanted."""
+    """Load the certificate before anything listens: uvicorn's own error would not say what is wanted."""
     if path is not None:
         try:
             ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(path)
@@ -109,7 +109,8 @@ def _listening(host: str, port: int) -> socket.socket:
         raise InvalidArgument(
             f"cannot listen on {host}, port {port}: {error.strerror}; choose another address or port"
         ) from error
-    # asyncio sets it only on sockets that name their protocol. Without it an answer's body waits 40 ms for the
+    # asyncio sets this option only on sockets that name their protocol. Without it, an answer's body waits 40 ms for
+    # the
     # acknowledgement of its head (RFC 9293, 3.7.4). Accepted connections inherit it.
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return listener

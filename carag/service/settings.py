@@ -141,7 +141,7 @@ class ServiceSettings(BaseModel):
 
     @property
     def most_connections_each(self) -> int:
-        """Connections per peer; behind a proxy all are the proxy's, which must limit its own clients."""
+        """Connections per peer; behind a proxy, all connections are the proxy's, which must limit its own clients."""
         return self.connections_each or (512 if self.behind_proxy else 64)
 
     def slot_seconds(self, searching: str, answering: str) -> dict[str, float] | None:
@@ -156,7 +156,7 @@ class ServiceSettings(BaseModel):
         return {name: value / 1000 for name, value in {**by_models, **stated}.items()}
 
     def with_options(self, given: Mapping[str, int]) -> ServiceSettings:
-        """Return the settings, with those of a command line in place of the file's."""
+        """Return the settings, with a command line's values in place of the file's."""
         try:
             slots = self.slots or "off"
             return ServiceSettings.model_validate({**self.model_dump(), "slots": slots, **given})

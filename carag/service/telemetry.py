@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _METHODS: Final = frozenset({"GET", "POST"})
 _OTHER_METHOD: Final = "_OTHER"
-"""How the semantic conventions of HTTP write an unknown method."""
+"""How the semantic conventions for HTTP write an unknown method."""
 _K: Final = (1, 5, 10, 20, 50, 100, 200, 400)
 """Upper bounds of the passages asked for: the exact number could tell two people apart."""
 _PLANS: Final = frozenset({"exact", "graph", "scan", "certified"})
@@ -53,8 +53,8 @@ ALLOWED: Final[Mapping[str, Container[object]]] = {
     "carag.embedder": _Names(),
     "carag.generator": _Names(),
 }
-"""Every attribute that a span may have, with its values; those of role and purpose are the policy table's, a plan may
-be several of its values joined by ``/``.
+"""Every attribute that a span may have, with its values. The values of role and purpose are the policy table's; a plan
+may be several of its values joined by ``/``.
 """
 _OTHER: Final = "other"
 """Stands for a value that is not listed."""
@@ -64,7 +64,7 @@ def attribute(name: str, value: object, table: PolicyTable | None = None) -> str
     """Return the value for an attribute: the given one if it is allowed, else ``other``.
 
     - ``name``: one of :data:`ALLOWED`.
-    - ``table``: its roles and purposes are allowed; without it none are.
+    - ``table``: the table whose roles and purposes are allowed; without one, none are allowed.
 
     Raises InvalidArgument if there is no such attribute.
     """

@@ -197,7 +197,7 @@ class JobBody(_Body):
 
 
 class PolicyBody(_Body):
-    """What a token grants, under which policy table and which grants."""
+    """What a token grants, and under which policy table and grants."""
 
     profile: str
     table: str

@@ -1,9 +1,9 @@
 """Number what passages are about, because an index row has room for one 32-bit entity number.
 
-A passage is about a set of CIKs and the metadata that the profile declares. One CIK below 2**31 (all of EDGAR's are)
-without metadata is its own number; nothing at all is 0; every other combination gets the next number from 2**31 on, for
-good. Before a search, CIKs expand to the numbers of all sets that contain one of them, and a narrowing to the numbers
-of all sets whose metadata meets it; both are then tested in the inner loop, as the policy's word is.
+A passage is about a set of CIKs and the metadata that the profile declares. One CIK below 2**31 (as all of EDGAR's are)
+without metadata is its own number; nothing at all is 0; every other combination permanently gets the next number from
+2**31 on. Before a search, CIKs expand to the numbers of all sets that contain one of them, and a narrowing to the
+numbers of all sets whose metadata meets it; both are then tested in the inner loop, as the policy's word is.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 FIRST_SET: Final = 1 << 31
 """The first number of a set; smaller numbers are CIKs."""
 _KEPT: Final = 256
-"""Greatest number of expanded policies in the cache. Each holds up to three numbers per set; sessions recur."""
+"""Greatest number of expanded policies in the cache, each with up to three numbers per set; sessions recur."""
 
 
 class About(NamedTuple):
@@ -54,7 +54,7 @@ def number_of(
 
 
 def about(number: int, ciks: str | None, metadata: str | None) -> About:
-    """Return what a number stands for by its row of ``entity_sets``; ValueError if the row is missing or malformed."""
+    """Return what a number stands for, from its row in ``entity_sets``; ValueError if that is missing or malformed."""
     if number < FIRST_SET:
         return About(() if number == NO_ENTITY else (number,))
     if ciks is None or metadata is None:

@@ -1,8 +1,8 @@
 """Keep the labels of passages on two time axes (bitemporal): when a word holds, and when the store knew it.
 
-A label changes at most once: when new facts become known it is closed, and others replace it. The labels of a passage
-that are open at one instant cover every minute from its ``public_at`` to its ``expires_at`` without overlap, so each
-minute has one word. All statements run inside the caller's transaction.
+A label changes at most once: when new facts become known it is closed, and other labels replace it. The labels of a
+passage that are open at one instant cover every minute from its ``public_at`` to its ``expires_at`` without overlap, so
+each minute has one word. All statements run inside the caller's transaction.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 NO_EVENTS: Final = (StateSpan(0, 0),)
-"""The history of a document that no other affects."""
+"""The history of a document that no other document affects."""
 
 _NEWS: Final = "SELECT value FROM json_each(:news)"
 _SHARING_A_CIK: Final = """
@@ -39,12 +39,12 @@ _FACTS: Final = f"""
     SELECT facts FROM current_filings
     WHERE filing IN ({_NEWS}) OR filing IN ({_SHARING_A_CIK.format(_SHARING_A_CIK.format(_NEWS))})
     ORDER BY filing"""  # noqa: S608
-"""Facts that decide the histories of those filings. A filing may have several CIKs, so these reach one step further."""
+"""Facts that decide the histories of those filings. A filing may have several CIKs, so this goes one step further."""
 _LINKED: Final = f"""
     SELECT facts FROM current_filings
     WHERE filing IN ({_SHARING_A_CIK.format("SELECT filing FROM current_filings WHERE accession_number = :id")})
     ORDER BY filing"""  # noqa: S608
-"""Facts of a filing, and of those that share a CIK with it."""
+"""Facts of a filing, and of filings that share a CIK with it."""
 
 _HISTORIES: Final = f"SELECT filing, history FROM filings WHERE filing IN ({_NEWS})"  # noqa: S608 - constants
 _PASSAGES: Final = f"""
@@ -119,7 +119,7 @@ class LabelChange:
     def apply(self, histories: Mapping[str, Sequence[StateSpan]] | None, *, old: Iterable[int]) -> None:
         """Update the labels of the new filings and of all that share a CIK with them.
 
-        ``histories`` has one for each of these, by document id; None if the new filings have no events. ``old``
+        ``histories`` has a history for each of these, by document id; None if the new filings have no events. ``old``
         are the rows of the versions that the new filings replace, whose CIKs may have been different.
         """
         if histories is None:

@@ -69,7 +69,7 @@ class Notes(ABC):
         yield
 
     def standing(self) -> tuple[int, str]:
-        """Return the store's last instant and the note :data:`CHANGE`, by one statement."""
+        """Return the store's last instant and the note :data:`CHANGE`, read by one statement."""
         with self._reading() as sql:
             known, change = sql.execute(
                 "SELECT (SELECT coalesce(max(known_at), -1) FROM changes), "

@@ -56,7 +56,7 @@ SELECT_LABEL_AT_OR_AFTER: Final = f"""{SELECT_LABEL}
     WHERE known_from <= ? AND key = coalesce(
         (SELECT key FROM chunks WHERE chunk_id >= ? ORDER BY chunk_id LIMIT 1), (SELECT min(key) FROM chunks))
     ORDER BY valid_from"""  # noqa: S608 - a constant
-"""Labels of a passage, or of the next passage by id; after the last passage, of the first."""
+"""Labels of a passage or else of the next passage by id; after the last passage, those of the first."""
 INSERT_CHUNK: Final = """
     INSERT INTO chunks (key, chunk_id, filing, document, start_offset, end_offset, word, public_at,
                         expires_at, entity, text_sha256, text)
@@ -100,7 +100,7 @@ def insert_documents(sql: sqlite3.Connection, documents: Iterable[tuple[Labelled
 def add_metadata(sql: sqlite3.Connection, document: LabelledDocument) -> int:
     """Store the facts of a document without its text, in its current version if there is one; return its row.
 
-    Facts that quarantine the document do so from now on; the caller has to update its passages' labels.
+    Facts that quarantine the document take effect at once; the caller has to update its passages' labels.
     """
     row = sql.execute(
         "SELECT filing, version, quarantine_code FROM current_filings WHERE accession_number = ?",
@@ -162,7 +162,7 @@ def insert_vectors(sql: sqlite3.Connection, keys: range, vectors: NDArray[np.flo
 
 
 def insert_embedded(sql: sqlite3.Connection, keys: range, hashes: Sequence[bytes]) -> None:
-    """Note the text of each key's vector by its hash; a text that already has a vector keeps it."""
+    """Record the text of each key's vector by its hash; a text that already has a vector keeps that vector."""
     sql.executemany(
         "INSERT INTO embedded (sha256, key) VALUES (?, ?) ON CONFLICT DO NOTHING",
         zip(hashes, keys, strict=True),
@@ -216,8 +216,8 @@ def raise_epoch(sql: sqlite3.Connection) -> None:
 def holding(found: Sequence[tuple[Any, ...]], as_of: int | None, known_at: int) -> tuple[Any, ...]:
     """Choose the label that holds at a minute, among one passage's labels in order of time.
 
-    It is the first label if none holds yet, and the last if no minute is given. Only labels open at ``known_at`` count;
-    without any, those that were open last. The last two columns of a row are valid_from and known_to.
+    This is the first label if none holds yet, and the last if no minute is given. Only labels open at ``known_at``
+    count; without any, the labels that were open last. The last two columns of a row are valid_from and known_to.
     """
     labels = [row for row in found if row[-1] is None or row[-1] > known_at]
     if not labels:
@@ -229,7 +229,7 @@ def holding(found: Sequence[tuple[Any, ...]], as_of: int | None, known_at: int) 
 
 
 def open_at(known_at: int | None) -> str:
-    """Return the SQL condition that a label is open, or was at the instant ``:u``."""
+    """Return the SQL condition that a label is open, or was open at the instant ``:u``."""
     if known_at is None:
         return "known_to IS NULL"
     return "known_from <= :u AND (known_to IS NULL OR known_to > :u)"
@@ -278,7 +278,7 @@ def stored_label(row: tuple[Any, ...], path: Path, *, known_at: int | None) -> S
 def stored_chunk(row: tuple[Any, ...], path: Path, *, known_at: int | None) -> StoredChunk:
     """Read a row of :data:`SELECT_CHUNK`, and check that the text has the stored hash.
 
-    The word carries the tombstone if the label was closed by ``known_at``; if that is None, if it was ever closed.
+    The word carries the tombstone if the label was closed by ``known_at`` or, if that is None, if it was ever closed.
     """
     label, chunk_id, document_id, version, document, start, end, text, word, until, entity = row[:11]
     ciks, metadata, causes, text_sha256, form, company, filed, stated, passage, filing, since, known_to = row[
@@ -318,7 +318,7 @@ def stored_chunk(row: tuple[Any, ...], path: Path, *, known_at: int | None) -> S
 
 
 def word_of(word: int, known_to: int | None, known_at: int | None) -> int:
-    """Return the word of a label, with the tombstone if it is closed, or was at an instant."""
+    """Return the word of a label, with the tombstone if the label is closed, or was closed at an instant."""
     is_closed = known_to is not None and (known_at is None or known_to <= known_at)
     return word | TOMBSTONE if is_closed else word
 

@@ -107,8 +107,8 @@ TABLES: Final = (
         opened INTEGER NOT NULL,
         closed INTEGER NOT NULL
     ) STRICT""",
-    # Labels and vectors are stored apart from the text, so that reading all of either reads nothing else; therefore
-    # the entity is repeated here.
+    # Labels and vectors are stored apart from the text, so that reading all labels, or all vectors, reads nothing
+    # else; therefore the entity is repeated here.
     """
     CREATE TABLE labels (
         label INTEGER PRIMARY KEY,          -- the index's key; never reused, for no row is ever deleted
@@ -180,10 +180,10 @@ def _check_definitions(connection: sqlite3.Connection, path: Path) -> None:
 
 
 def _bring_up(connection: sqlite3.Connection, path: Path) -> None:
-    """Give the sets of a store of version 1 empty metadata, and from now on note the text of each vector.
+    """Give the sets of a store of version 1 empty metadata, and from now on record the text of each vector.
 
-    The texts of the vectors so far are unknown, because a profile's heading may have changed since. All or nothing
-    changes.
+    The texts of existing vectors are unknown, because a profile's heading may have changed since. Either everything is
+    changed or nothing.
     """
     connection.execute("BEGIN IMMEDIATE")
     try:

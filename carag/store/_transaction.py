@@ -52,8 +52,8 @@ class Transaction:
         Parameters
         ----------
         documents : sequence of (LabelledDocument, sequence of LabelledPassage)
-            Each once. Its passages, possibly none, are in order over all its parts; their words are the document's own,
-            before any event.
+            Each document once. Its passages, of which there may be none, are in order over all its parts; their words
+            are the document's own, before any event.
         vectors : (n, dim) float32
             One per passage, in order. All vectors of a store have the same dim.
         embedded : sequence of bytes
@@ -97,22 +97,22 @@ class Transaction:
     def put_metadata(self, documents: Sequence[LabelledDocument]) -> None:
         """Store facts of documents without their text.
 
-        A document that is not stored yet becomes its version 0, which has no passages. For a stored one, facts and
-        quarantine are replaced, so the caller must unite the known ones with the new. Each can affect the documents of
-        its ``ciks``.
+        A document that is not stored yet becomes its version 0, which has no passages. For a stored document, facts and
+        quarantine are replaced, so the caller must unite the known facts with the new ones. Each can affect the
+        documents of its ``ciks``.
         """
         for document in documents:
             check_document(document)
             self._new.append(rows.add_metadata(self._sql, document))
 
     def facts(self) -> list[dict[str, Any]]:
-        """Return the facts of the documents put, and of every document that can affect those that these affect."""
+        """Return the facts of the documents put, and of every document that can affect one that these affect."""
         return deciding_facts(self._sql, [*self._new, *self._old])
 
     def relabel(self, histories: Mapping[str, Sequence[StateSpan]] | None = None) -> Change:
         """Update the labels of the documents put and of all that share a CIK with one of them.
 
-        ``histories`` has one for every document whose facts :meth:`facts` returned, by its id; without it, the
+        ``histories`` has a history for every document whose facts :meth:`facts` returned, by its id; without it, the
         documents put have no events and no effect on others. Raises InvalidArgument if no document was put, or a
         history is out of order.
         """

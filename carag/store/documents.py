@@ -1,4 +1,4 @@
-"""Read what a store holds of each document: its facts, the hash of its content, how many there are."""
+"""Read what a store holds about documents: their facts, the hashes of their content, how many there are."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class StoredDocuments:
         return self.content_hashes([document_id]).get(document_id)
 
     def content_hashes(self, ids: Iterable[str]) -> dict[str, str]:
-        """Return the content hashes of those of these documents that are stored, by id."""
+        """Return the content hashes of the given documents that are stored, by id."""
         query = (
             "SELECT accession_number, content_hash FROM current_filings "
             "WHERE accession_number IN (SELECT CAST(value AS TEXT) FROM json_each(?))"

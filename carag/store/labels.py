@@ -1,4 +1,4 @@
-"""Read the labels of a store: which are open at an instant, what they say, and the rows that an index makes of them."""
+"""Read a store's labels: which are open at an instant, what they say, and the rows that an index makes from them."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ class StoredLabels:
         self._snapshot = snapshot
 
     def open(self, *, after: int = -1, known_at: int | None = None) -> NDArray[np.int64]:
-        """Return the keys, ascending, of the labels after a key that are open, or were at an instant."""
+        """Return the keys, ascending, of the labels after a key that are open, or were open at an instant."""
         query = f"SELECT label FROM labels WHERE label > :after AND {rows.open_at(known_at)}"  # noqa: S608
         return self._keys(query, {"after": after, "u": known_at})
 
     def count_by(self, known_at: int) -> int:
-        """Return the number of labels opened by an instant; their keys are those below it, without a gap."""
+        """Return the number of labels opened by an instant; their keys are the numbers below it, without a gap."""
         query = "SELECT CAST(coalesce(sum(opened), 0) AS BIGINT) FROM changes WHERE known_at <= ?"
         with self._reading() as sql:
             return int(sql.execute(query, (known_at,)).fetchone()[0])
@@ -47,7 +47,7 @@ class StoredLabels:
         return self._keys("SELECT label FROM labels WHERE known_to > ? AND known_to <= ?", (after, until))
 
     def of_document(self, document_id: str, *, known_at: int | None = None) -> NDArray[np.int64]:
-        """Return the keys of one document's labels that are open, or were at an instant; empty if it is not stored."""
+        """Return the keys of a document's labels that are open, or were at an instant; empty if it is not stored."""
         query = (
             "SELECT label FROM labels JOIN chunks USING (key) JOIN filings USING (filing) "  # noqa: S608 - constants
             f"WHERE accession_number = :id AND {rows.open_at(known_at)}"
@@ -79,7 +79,7 @@ class StoredLabels:
         return labels, vectors
 
     def as_of(self, keys: Sequence[int], as_of: int, *, known_at: int | None = None) -> list[StoredLabel]:
-        """Return, for each of some labels, that of its passage which ``CorpusStore.chunk`` finds, in the order of keys.
+        """Return, for each of some labels, its passage's label that ``CorpusStore.chunk`` finds, in the order of keys.
 
         Raises InvalidArgument if a key is unknown, CorruptFile if a label was altered in the file.
         """
@@ -116,7 +116,7 @@ class StoredLabels:
     def snapshot(self, *, known_at: int | None = None) -> Iterator[tuple[str, bytes, int, int, int]]:
         """Stream ``(chunk id, SHA-256 of the text, word, valid from, valid to)`` of all open labels, in this order.
 
-        Given ``known_at``, of those that were open at that microsecond.
+        Given ``known_at``, of the labels that were open at that microsecond.
         """
         return self._snapshot(
             "SELECT chunk_id, text_sha256, labels.word, valid_from, valid_to "  # noqa: S608 - constants
@@ -125,7 +125,7 @@ class StoredLabels:
         )
 
     def changes(self, since: int, until: int) -> Iterator[tuple[int, str, bytes, int, int, int]]:
-        """Stream the labels closed, then those opened, after one instant and by another, both in microseconds.
+        """Stream the labels closed, then the labels opened, after one instant and by another, both in microseconds.
 
         ``(1 if opened and still open, 0 if closed, chunk id, SHA-256 of the text, word, valid from, valid to)``; labels
         that were opened and closed again in between are left out.

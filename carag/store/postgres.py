@@ -1,10 +1,10 @@
 """Keep the corpus in PostgreSQL, so that several processes share one store: the same tables, statements and promises.
 
 The administrator who sets it up (:func:`set_up`) owns the tables. The application's account may add rows, and change
-the few columns that a store ever changes; it may not delete or alter anything. An advisory lock admits one writing
-transaction at a time over all processes, as a file has one writer; readers never wait for it.
+the few columns that a store ever changes; it may not delete or alter anything else. An advisory lock admits one writing
+transaction at a time across all processes, just as a file has one writer; readers never wait for it.
 
-Notes about the files of one process, such as its index, have names of their own (:meth:`own_note`).
+Notes about one process's files, such as its index, have names of their own (:meth:`own_note`).
 """
 
 from __future__ import annotations
@@ -49,13 +49,13 @@ _ROWS: Final = 2000
 _PATIENCE: Final = "60s"
 """How long to wait for another writer's transaction."""
 _CONNECTIONS: Final = 4
-"""Most connections of a process at once, besides those that stream rows and that of a turn."""
+"""Most connections that a process has at once, besides those that stream rows and the one for a turn."""
 _WRITES, _TURNS, _CHANGES = 0, 1, 2
-"""Seeds of the advisory locks of a store: of one transaction, of a whole run that writes, and of what is in force."""
+"""Seeds of a store's advisory locks: for one transaction, for a whole run that writes, and for what is in force."""
 
 
 def set_up(db: Any, schema: str, role: str) -> None:
-    """Make the tables of an empty store for an application's account; what is there already stays.
+    """Make the tables of an empty store for an application's account; existing tables stay.
 
     ``db`` is an administrator's connection of psycopg; the administrator will own the tables. ``schema`` and ``role``
     have been checked to be plain names. Raises CorruptFile if the schema holds something else.
@@ -88,7 +88,7 @@ class PostgresStore(CorpusStore):
     path : Path
         The file that says where the store is; messages name the store by it.
     own : str
-        Tells the notes about this process's files from those of other processes.
+        Distinguishes the notes about this process's files from those of other processes.
     clock : callable
         Returns microseconds since 1970: when a transaction becomes known.
     """
@@ -109,7 +109,7 @@ class PostgresStore(CorpusStore):
         )
         self._write_lock, self._turn_lock = threading.RLock(), threading.RLock()
         self._turns = 0
-        self._mine = threading.local()  # a thread's connection while it reads or writes
+        self._mine = threading.local()  # the connection of a thread that is reading or writing
         self._is_writing, self._closed = False, False
         try:
             with self._translating(), self._pool.lent() as db:
@@ -135,7 +135,7 @@ class PostgresStore(CorpusStore):
 
     @contextmanager
     def turn(self) -> Iterator[None]:
-        """Let one process at a time do what takes more than one transaction; others wait. A thread may enter again."""
+        """Let one process at a time do what takes several transactions; others wait. A thread may enter again."""
         with self._turn_lock, ExitStack() as held:
             if not self._turns:
                 with self._translating():
@@ -150,7 +150,7 @@ class PostgresStore(CorpusStore):
 
     @contextmanager
     def changing(self) -> Iterator[None]:
-        """As in the base class; StoreLocked if another process, which lives, keeps the lock for a minute."""
+        """As in the base class; StoreLocked if another live process keeps the lock for a minute."""
         with self._translating(), closing(self._pool.new()) as db:
             lock(db, self._schema, _CHANGES, session=True)
             yield

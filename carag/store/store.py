@@ -4,12 +4,12 @@ The store decides no label and computes no vector. Nothing is ever deleted:
 
 - A changed document is a new *version* with new passages and new keys. The old version stays, so that an answer
   which cited it can be replayed word for word; its labels are closed, so no policy admits it again.
-- A *label* states which word a passage has from which minute to which, and from when to when the store knew this. When
-  one document affects another, labels are closed and others opened in the same transaction; so these rows answer what
-  held on any day, as known on any other day. A label's key is the index's key, and is never reused.
+- A *label* states which word a passage has, between which minutes, and between which instants the store knew this. When
+one document affects another, labels are closed and others opened in the same transaction, so these rows answer what
+held on any day, as known on any other day. A label's key is the index's key, and is never reused.
 - Every transaction that changes rows increments the *epoch*, and becomes known at a microsecond that no other has.
 
-A write is one transaction, synced before it returns: after a crash a document is stored whole or not at all.
+A write is one transaction, synced before it returns: after a crash, a document is stored either whole or not at all.
 """
 
 from __future__ import annotations
@@ -146,7 +146,7 @@ class CorpusStore(Notes):
     # --- reading: passages and documents ---
 
     def chunk(self, chunk_id: str, *, as_of: int | None = None, known_at: int | None = None) -> StoredChunk:
-        """Return a passage by its id, also one of a superseded version, with one of its labels.
+        """Return a passage by its id, even one from a superseded version, with one of its labels.
 
         Raises InvalidArgument if there is no such passage, or there was none at ``known_at``; CorruptFile if the text
         does not have the stored hash.
@@ -154,7 +154,8 @@ class CorpusStore(Notes):
         Parameters
         ----------
         as_of : int, optional
-            Minutes since 1970: the label that holds at this time, or the first if none does yet; the last if absent.
+            Minutes since 1970: the label that holds at this time, or the first label if none holds yet; if absent, the
+            last label.
         known_at : int, optional
             Microseconds since 1970: the label as the store knew it at this time, by default now. The word of a passage
             that was superseded by then carries the tombstone.
@@ -174,9 +175,9 @@ class CorpusStore(Notes):
     ) -> list[StoredChunk]:
         """Return the passages of some labels, in the order of the keys.
 
-        The word of a label closed by ``known_at`` (microseconds since 1970) carries the tombstone; if that is absent,
-        of any closed label. Raises InvalidArgument if a key is unknown, CorruptFile if a text does not have the stored
-        hash.
+        The word of a label closed by ``known_at`` (microseconds since 1970) carries the tombstone; if ``known_at`` is
+        absent, that of any closed label does. Raises InvalidArgument if a key is unknown, CorruptFile if a text does
+        not have the stored hash.
         """
         wanted = [check_integer(key, "key") for key in keys]
         with self._reading() as sql:
@@ -208,7 +209,7 @@ class CorpusStore(Notes):
             return self._sets.expanded(sql, policy, where)
 
     def known(self, at: int | None = None) -> int:
-        """Return the microsecond of the last change, or of the last one by an instant; -1 if there was none yet."""
+        """Return the microsecond of the last change, or of the last change by an instant; -1 if there was none yet."""
         until = EVER if at is None else at
         return self._number("SELECT coalesce(max(known_at), -1) FROM changes WHERE known_at <= ?", until)
 

@@ -46,7 +46,7 @@ class StoredDocument(LabelledDocument):
 
     @property
     def accession_number(self) -> str:
-        """Its id, by the name that it had in :class:`carag.engine.results.LabelHistory` before."""
+        """The document's id, under the name that it once had in :class:`carag.engine.results.LabelHistory`."""
         return self.document_id
 
 
@@ -70,7 +70,7 @@ class StoredChunk(LabelledPassage):
     filed: str = ""
     """`form`, `company` and `filed` are the document's."""
     stated: Mapping[str, Any] = field(default_factory=dict, hash=False)
-    """What identifies its document in a citation; see :func:`stated_of`."""
+    """What identifies the document in a citation; see :func:`stated_of`."""
     text_sha256: bytes = field(default=b"", repr=False, compare=False)
     """SHA-256 of the text's UTF-8, which was checked when the text was read."""
     number: int = field(default=-1, compare=False)
@@ -91,7 +91,7 @@ class StoredLabel(NamedTuple):
 
 
 class PastLabel(NamedTuple):
-    """A label on both time axes: which word held from when to when, and from when to when the store knew this."""
+    """A label on both time axes: which word held between which minutes, and between which instants this was known."""
 
     word: int
     valid_from: int
@@ -126,7 +126,7 @@ class Change:
     """Labels of the documents' own passages, by passage and then by time."""
     opened: int
     closed: int
-    """Labels opened and closed, those of other documents included."""
+    """Labels opened and closed, including those of other documents."""
     relabelled: int
     """Passages of other documents whose labels changed."""
 
@@ -221,7 +221,7 @@ def check_vectors(vectors: object, count: int) -> None:
 
 
 def check_integer(value: int, what: str) -> int:
-    """Check for an integer, numpy's integers included."""
+    """Check for an integer, including numpy's integers."""
     try:
         return as_int(value)
     except TypeError:

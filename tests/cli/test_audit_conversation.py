@@ -91,7 +91,7 @@ def test_without_the_values_the_message_says_so(store: Path, capsys: pytest.Capt
         db.execute("DROP TABLE value")
     db.close()
     assert run(["audit", "list", "--store", str(store), "--session", ID]) == Exit.CANNOT_TELL
-    assert "has no values of its records" in capsys.readouterr().err
+    assert "has no values for its records" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("value", ["", "a\nb", "x" * 201, 7])

@@ -1,9 +1,9 @@
 """Anchor a log's checkpoints outside its owner's reach: S3 Object Lock, RFC 3161 timestamps, witnesses.
 
 A signed log shows edits to the holders of its public key. It does not show that its newest records were truncated, that
-the directory was rolled back, that two askers are shown two histories, or that a thief of the key wrote another one:
-for that, a third party must keep a checkpoint. The records after the newest such checkpoint are *exposed*, and the
-exposure is measured.
+the directory was rolled back, that two askers are shown two histories, or that a thief of the key wrote a different
+history: for that, a third party must keep a checkpoint. The records after the newest such checkpoint are *exposed*, and
+the exposure is measured.
 
 ======================  ================================  ===================================================
 anchor                  shows                             does not show
@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from carag.audit.anchors.review import review as review  # not later: a module has this name
+from carag.audit.anchors.review import review as review  # not lazily, because a module has this name
 from carag.lazy import lazily
 
 if TYPE_CHECKING:

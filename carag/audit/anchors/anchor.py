@@ -1,9 +1,9 @@
 """Define the interface of anchors: outside services that confirm a checkpoint and return evidence of it.
 
 An anchor answers in one of three ways. It returns :class:`Evidence`. It raises AnchorUnavailable if it cannot be
-reached, refuses, or its answer does not verify: the exposure grows, nothing else happens. It raises CorruptFile if it
-holds a checkpoint *signed by this log's own key* that this log does not continue: the log was rolled back or forked, or
-the key was stolen. A claim without such a signature counts as unavailable, so that a lying anchor cannot stop a log.
+reached, refuses, or its answer does not verify: the exposure grows, and nothing else happens. It raises CorruptFile if
+it holds a checkpoint *signed by this log's own key* that this log does not continue: the log was rolled back or forked,
+or the key was stolen. A claim without such a signature counts as unavailable, so that a lying anchor cannot stop a log.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Submission:
 
 
 class Anchor(Protocol):
-    """An outside service; the module's text says how it answers."""
+    """An outside service; the module's docstring says how it answers."""
 
     @property
     def kind(self) -> str:
@@ -82,7 +82,7 @@ class Anchor(Protocol):
 
 
 def check_known(known: Checkpoint, submission: Submission, place: str) -> None:
-    """Check that the submitted checkpoint continues one that the log's key signed and ``place`` holds.
+    """Check that the submitted checkpoint continues the one, signed by the log's key, that ``place`` holds.
 
     Raises CorruptFile if the log is shorter than the known checkpoint, or does not begin with it.
     """

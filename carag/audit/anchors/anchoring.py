@@ -3,8 +3,8 @@
 A round submits the newest checkpoint to every anchor, writes each confirmation to ``anchors/`` and records it in the
 log. Rounds run in a thread: at the start, every minute, every 1,000 records, and at the end. A failed round is repeated
 a minute later and delays nothing; only if the exposure exceeds the window does the log refuse (or warn). If an anchor
-contradicts the log, it refuses at once. One anchor's confirmation is enough; configure two or three of different kinds,
-because each detects what another does not.
+contradicts the log, it refuses at once. One anchor's confirmation is enough, but configure two or three of different
+kinds, because each detects what the others do not.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ class Anchoring:
         self._wake, self._stop = threading.Event(), threading.Event()
         self._thread: threading.Thread | None = None
         self._anchored, self._confirmed_at = 0, None  # type: tuple[int, int | None]
-        self._own = 0  # number of anchor records after those, which do not count as exposed
+        self._own = 0  # number of anchor records after these, which do not count as exposed
         self._exposed_since: tuple[int, float] | None = None  # by both clocks; None: none counts
         self._failures: dict[str, str] = {}
         self._missed: dict[str, int] = {}
@@ -198,7 +198,7 @@ class Anchoring:
                     evidence=evidence.digest,
                     seen=evidence.seen,
                 )
-                with self._state:  # before it is in the log: counting it a moment too early refuses no record
+                with self._state:  # before it is in the log: to count it a moment too early refuses no record
                     self._own += 1
                 self._log.append(event)
             return tuple(confirmed)
@@ -256,7 +256,7 @@ class Anchoring:
             return
         why = "; ".join(f"{place}: {reason}" for place, reason in self._failures.items()) or "no answer yet"
         message = (
-            f"{records} records, the oldest {seconds:.0f} s old, are not confirmed by any anchor; allowed are "
+            f"{records} records, the oldest {seconds:.0f} s old, are not confirmed by any anchor; the window allows "
             f"{self._window.records} records and {self._window.seconds:.0f} s; make an anchor reachable: {why}"
         )
         self._wake.set()
@@ -267,7 +267,7 @@ class Anchoring:
             _logger.warning(message, extra={"event": "ANCHOR_WINDOW"})
 
     def _age(self, since: tuple[int, float]) -> float:
-        """Return the greater age by the two clocks, in seconds: setting one back must not hide an exposure."""
+        """Return the greater age by the two clocks, in seconds: setting one clock back must not hide an exposure."""
         wall, steady = since
         return max((self._clock() - wall) / 1e6, self._monotonic() - steady)
 
@@ -286,7 +286,7 @@ class Anchoring:
                 _logger.critical("an anchor contradicts the log %s: %s", self._log.origin, error, extra=said)
             except AuditUnavailable as error:
                 _logger.error("anchoring could not be recorded: %s", error, extra=_UNRECORDED)  # noqa: TRY400
-            if self._failures:  # the cause of this round may persist; do not hammer an anchor that is down
+            if self._failures:  # the cause of this round may persist, so do not hammer an anchor that is down
                 self._stop.wait(min(1.0, self._every_seconds))
 
     def _settle(self, size: int | None, failures: dict[str, str]) -> None:

@@ -1,7 +1,8 @@
 """Measure how much of a log no anchor has confirmed yet (its exposure), and limit it.
 
 Records after the newest confirmed checkpoint are exposed: an owner of the machine and the key could still rewrite them
-unnoticed. ``anchor`` records do not count: otherwise each anchoring of an idle log would make the next one necessary.
+unnoticed. ``anchor`` records do not count: otherwise each anchoring of an idle log would make another anchoring
+necessary.
 """
 
 from __future__ import annotations
@@ -67,7 +68,7 @@ class Exposure:
     records : int
         Number of exposed records.
     seconds : float
-        Age of the oldest of them.
+        Age of the oldest exposed record.
     confirmed_at : int or None
         Time of the newest confirmation, in microseconds since 1970 UTC.
     failures : tuple of (place, reason)

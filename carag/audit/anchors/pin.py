@@ -1,7 +1,7 @@
-"""Check that a log still extends a checkpoint kept from earlier, alone or in a receipt, proof or evidence.
+"""Check that a log still extends a checkpoint kept from earlier, by itself or in a receipt, proof or evidence.
 
 The log must now have at least as many records, and a consistency proof must lead from the kept root to the present one.
-A log that was rolled back beyond it, or rewritten by a holder of its key, cannot give that proof.
+A log that was rolled back to before that checkpoint, or rewritten by a holder of its key, cannot give that proof.
 """
 
 from __future__ import annotations

@@ -41,8 +41,8 @@ class Reviewed:
     Parameters
     ----------
     verdict : Verdict
-        VERIFIED: the log continues it, and its anchor confirms it. FAILED: one of the two checks fails. UNDECIDED:
-        the log continues it, but its anchor was not given or cannot be asked.
+        VERIFIED: the log continues the piece, and its anchor confirms it. FAILED: one of the two checks fails.
+        UNDECIDED: the log continues the piece, but its anchor was not given or cannot be asked.
     """
 
     evidence: Evidence

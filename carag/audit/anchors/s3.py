@@ -8,7 +8,7 @@ would protect nothing. Its time is S3's "last modified", not this machine's cloc
 Before each write the newest object below the prefix is found (by binary search, with one listing if there is no newer
 one) and the log must continue it: this detects a rollback or fork even if this machine has no trace of it.
 
-Use a bucket of another account with versioning and Object Lock on, and a role that may ``s3:PutObject``,
+Use a bucket in another account, with versioning and Object Lock on, and a role that may ``s3:PutObject``,
 ``s3:PutObjectRetention``, ``s3:GetObject``, ``s3:GetObjectVersion``, ``s3:GetObjectRetention`` and
 ``s3:ListBucket`` below the prefix, and nothing else. Needs ``boto3`` (the extra ``anchors``).
 """
@@ -39,7 +39,7 @@ RETAIN_DAYS: Final = 2557
 CLOCK_TOLERANCE_SECONDS: Final = 300
 """Greatest difference between S3's clock and this machine's."""
 _SLACK: Final = timedelta(days=1)
-"""How much earlier the lock of an existing object may end than a new one's."""
+"""How much earlier the lock of an existing object may end than that of a new object."""
 _MAX_OBJECT_BYTES: Final = 1 << 18
 """Largest object that is read."""
 _PLACE: Final = re.compile(r"s3://([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(?:/(.*))?", re.ASCII)
@@ -114,7 +114,7 @@ class S3Anchor:
         stored = self._get(key)
         note = submission.checkpoint
         if fresh and stored.data != data:
-            raise AnchorUnavailable(f"{self.place}: {key} was overwritten while it was written")
+            raise AnchorUnavailable(f"{self.place}: {key} was overwritten while it was being written")
         if not fresh:
             note = self._check_continues(stored, submission)
         self._check_locked(stored, key, now + self._retain - (timedelta() if fresh else _SLACK))

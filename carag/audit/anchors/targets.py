@@ -36,7 +36,7 @@ def anchors_named(
     region: str | None = None,
     endpoint_url: str | None = None,
 ) -> tuple[Anchor, ...]:
-    """Create anchors from names. All ``witness:`` names together are one anchor, which needs the policy's quorum.
+    """Create anchors from names. All ``witness:`` names together make one anchor, which needs the policy's quorum.
 
     Parameters
     ----------

@@ -1,10 +1,10 @@
 """Anchor checkpoints with RFC 3161 timestamps: an authority signs that a checkpoint existed at a time.
 
-The timestamp is over the SHA-256 of the checkpoint's file, its signed note, as UTF-8. The evidence keeps the
+The timestamp covers the SHA-256 of the checkpoint's file, which is its signed note as UTF-8. The evidence keeps the
 authority's whole reply (DER, section 2.4.2), so ``openssl ts -verify`` can check it without this program. A
-timestamp prevents backdating: a thief of the log's key cannot get a timestamp of last month. It does not detect forks,
-so use a witness or a locked bucket as well, and two authorities rather than one. Needs ``rfc3161-client`` (the extra
-``anchors``), which makes the request and verifies the reply but opens no connection.
+timestamp prevents backdating: a thief of the log's key cannot get a timestamp from last month. It does not detect
+forks, so use a witness or a locked bucket as well, and two authorities rather than one. Needs ``rfc3161-client`` (the
+extra ``anchors``), which makes the request and verifies the reply but opens no connection.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ _MAX_LINES: Final = 1000
 
 @dataclass(frozen=True, slots=True)
 class Witness:
-    """A witness; its name has a meaning in the policy only."""
+    """A witness; its name has a meaning only in the policy."""
 
     name: str
     key: WitnessVerifier
@@ -101,7 +101,7 @@ class TrustPolicy:
 
 
 class _Reader:
-    """Reads line by line; names are defined before use, so groups cannot be circular."""
+    """Reads a policy line by line; names are defined before use, so groups cannot be circular."""
 
     def __init__(self) -> None:
         self.logs: list[NoteKey] = []

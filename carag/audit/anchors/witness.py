@@ -1,11 +1,12 @@
 """Anchor checkpoints with witnesses: the client of ``c2sp.org/tlog-witness``.
 
 Each witness is sent the checkpoint with a proof that it continues the one that this witness last cosigned, and returns
-a timestamped cosignature. A witness never cosigns two diverging histories, so a quorum of them excludes a rollback and
-two histories for two askers.
+a timestamped cosignature. A witness never cosigns two diverging histories, so a quorum of witnesses excludes a rollback
+and two histories for two askers.
 
-An answer without a valid cosignature is only a claim: that the witness knows a longer log (409), or that the proof does
-not verify (422), may mean a rollback or a fork, or an error of the witness. It is reported, and confirms nothing.
+An answer without a valid cosignature is only a claim. A claim that the witness knows a longer log (409), or that the
+proof does not verify (422), may mean a rollback, a fork or an error by the witness. It is reported, and confirms
+nothing.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ CLOCK_TOLERANCE_SECONDS: Final = 300
 """Greatest difference between a fresh cosignature's time and this machine's; an older one is a replay."""
 
 _TRIES: Final = 3
-"""Requests to one witness in a round, because it may know another size than expected."""
+"""How many requests one witness gets in a round, because it may know a different size from the one expected."""
 _REFUSALS: Final = {
     400: "calls the request malformed",
     403: "trusts none of the log's keys; give its operator the vkey",
@@ -52,7 +53,7 @@ class WitnessAnchor:
     Raises
     ------
     InvalidArgument
-        If the policy asks for no witness, or its quorum cannot be reached with those that have a URL.
+        If the policy asks for no witness, or its quorum cannot be reached with the witnesses that have a URL.
     """
 
     kind: Final = "witness"

@@ -1,7 +1,7 @@
-"""Describe records and verified receipts in plain values, to print as text, as JSON or on a page.
+"""Describe records and verified receipts in plain values, to be printed as text, as JSON or on a page.
 
-Times become ISO 8601, masks the names of their bits, hashes hexadecimal; absent members are left out. Everything but
-the names of bits comes from the record: an auditor has no store or engine.
+Times become ISO 8601, masks become the names of their bits, and hashes become hexadecimal; absent members are left out.
+Everything but the names of bits comes from the record: an auditor has no store or engine.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ CODES: Final = {
 def describe_record(record: Record, meanings: Meanings | None = None) -> dict[str, Any]:
     """Return what a record says, in the order in which a person asks for it.
 
-    ``meanings`` names the bits, which otherwise have numbers only. The result has ``record`` (its number), ``log``,
+    ``meanings`` names the bits, which otherwise have only numbers. The result has ``record`` (its number), ``log``,
     ``kind`` and ``logged``; the members of its event; ``passages``, if it has any; and ``retained``.
     """
     said: dict[str, Any] = {
@@ -98,10 +98,10 @@ def describe_record(record: Record, meanings: Meanings | None = None) -> dict[st
 
 
 def describe_receipt(checked: Verification, meanings: Meanings | None = None) -> dict[str, Any]:
-    """Return what a verification shows; unless it is verified, only verdict and reason.
+    """Return what a verification shows; unless the receipt is verified, only verdict and reason.
 
-    The result has ``verdict``, ``reason``, ``undisclosed``, ``unproved``, ``withheld``; and if verified all of
-    :func:`describe_record`, with the openings: of a request ``who``, ``question`` and ``answer``, otherwise ``opened``.
+    The result has ``verdict``, ``reason``, ``undisclosed``, ``unproved`` and ``withheld``; and, if verified, all of
+    :func:`describe_record` with the openings: of a request ``who``, ``question`` and ``answer``, otherwise ``opened``.
     """
     said: dict[str, Any] = {
         "verdict": checked.verdict.value,
@@ -143,7 +143,7 @@ def _value(checked: Verification, name: str) -> dict[str, str | None]:
 
 
 class _Bits:
-    """The bits of the table that a record names by its hash; numbers only if the table is not known."""
+    """The bits of the table that a record names by its hash; only numbers if the table is not known."""
 
     def __init__(self, table: str, meanings: Meanings | None) -> None:
         self.meanings = (None if meanings is None else meanings(table)) or {}
@@ -190,7 +190,7 @@ def instant(microseconds: int) -> str:
 def _minute(minutes: int) -> str:
     try:
         return (_EPOCH + timedelta(minutes=minutes)).isoformat()
-    except OverflowError:  # Python's calendar ends before 32 bits of minutes do
+    except OverflowError:  # Python's calendar ends before 32-bit minutes do
         return f"{minutes} minutes since 1970 UTC"
 
 

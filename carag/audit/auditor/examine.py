@@ -82,8 +82,8 @@ def examine(
 ) -> Examination:
     """Re-hash a log from its records, and compare it with its checkpoints and with those kept elsewhere.
 
-    ``visit`` is called with number and bytes of each record that has the stored hash; only afterwards is it known
-    whether all of them lead to the signed root.
+    ``visit`` is called with the number and the bytes of each record that has the stored hash; only afterwards is it
+    known whether all of these records lead to the signed root.
     """
     kept = tuple(kept)
     note = reader.checkpoint.to_text()
@@ -106,7 +106,7 @@ def examine(
 
 
 def extends(reader: LogReader, kept: Kept) -> None:
-    """Check by the stored tree alone, without hashing records, that a log extends a checkpoint; CorruptFile if not."""
+    """Check from the stored tree, without hashing records, that a log extends a checkpoint; CorruptFile if not."""
     _check_length(reader, kept)
     size, root = kept.checkpoint.size, kept.checkpoint.root
     _compare({size: [(f"{reader.where}: {kept.name}", root)]}, size, reader.root(size))
@@ -163,4 +163,4 @@ def _signed_roots(reader: LogReader, kept: Sequence[Kept]) -> dict[int, list[tup
 def _compare(signed: dict[int, list[tuple[str, bytes]]], size: int, root: bytes) -> None:
     for what, value in signed.get(size, ()):
         if value != root:
-            raise CorruptFile(f"{what}: the first {size} records are not those it was signed over")
+            raise CorruptFile(f"{what}: the first {size} records are not those that were signed")

@@ -8,8 +8,8 @@
 ``vkey``            the public key that verified the checkpoint
 ==================  ========================================================================================
 
-Not exported are salts and values of the commitments (who asked, question, answer, lists of entities), not even sealed,
-passages' texts and the signing key: only records, tree and checkpoint are read.
+Salts and values of the commitments (who asked, question, answer, lists of entities) are not exported, not even sealed;
+nor are passages' texts and the signing key. Only records, tree and checkpoint are read.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Find records by time and by their members, newest first, each proved under the signed checkpoint."""
+"""Find records by time and by their members, newest first; each is proved under the signed checkpoint."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def find(
     - ``wanted``: the required text of members, such as ``"role"``; None matches everything.
     - ``among``: only these records.
 
-    Raises CorruptFile if a record that is yielded, or cannot be read, is not the one that the log signed.
+    Raises CorruptFile if a record that is yielded or that cannot be read is not the one that the log signed.
 
     Examples
     --------
@@ -64,7 +64,7 @@ def proved(reader: LogReader, seq: int) -> Record | None:
     reader.prove(seq)
     try:
         return Record.parse(reader.body(seq))
-    except CorruptFile:  # its place in the tree is proved, so it is not altered
+    except CorruptFile:  # its place in the tree is proved, so it was not altered
         return None
 
 

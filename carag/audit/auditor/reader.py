@@ -1,7 +1,7 @@
 """Read a log as an auditor: from its files alone, without the writer's lock and without its signing key.
 
 The directory may be a copy; ``audit.db`` and a vkey from a trusted source are enough. Sealed values are not read, and
-stay closed without ``private.key``. Nothing is written. A file that no writer has open is read as it is; one that a
+stay closed without ``private.key``. Nothing is written. A file that no writer has open is read as it is; a file that a
 writer has open is read as of one commit.
 
 :class:`CorruptFile` is evidence of tampering or damage: something is missing or contradicts a signature.
@@ -43,9 +43,9 @@ class LogReader(Stored):
     the key in the directory can be replaced together with the log.
 
     Raises AuditUnavailable if there is no readable log, its name differs from the key's, or its newest checkpoint is
-    signed by a key that, by the log's own records, replaced another, which only a key or receipt from outside can
-    confirm; InvalidArgument if ``vkey`` is not an Ed25519 vkey; CorruptFile if its newest checkpoint is missing,
-    malformed, or not signed by the key.
+    signed by a key that, according to the log's own records, replaced another key, which only a key or receipt from
+    outside can confirm; InvalidArgument if ``vkey`` is not an Ed25519 vkey; CorruptFile if its newest checkpoint is
+    missing, malformed, or not signed by the key.
 
     Examples
     --------
@@ -121,7 +121,7 @@ class LogReader(Stored):
 
     @contextlib.contextmanager
     def _unchanged(self) -> Iterator[None]:
-        """Call nothing corrupt that was only written to meanwhile."""
+        """Do not call a file corrupt that was merely written to meanwhile."""
         try:
             yield
         except CorruptFile:
@@ -129,9 +129,9 @@ class LogReader(Stored):
             raise
 
     def check_unchanged(self) -> None:
-        """Raise AuditUnavailable if the file was written to although no writer had it open."""
+        """Raise AuditUnavailable if the file was written to, although no writer had it open."""
         if not self._wal and self._files() != self._before:
-            raise AuditUnavailable(f"{self._where} was written to while it was read; read it again")
+            raise AuditUnavailable(f"{self._where} was written to while it was being read; read it again")
 
     def close(self) -> None:
         """Close the file; idempotent."""
@@ -227,7 +227,8 @@ class LogReader(Stored):
 def open_checkpoint(text: str, key: NoteKey, what: str) -> Note:
     """Read a checkpoint and check that this key signed it.
 
-    Raises CorruptFile if it is malformed, of another log, or not signed by the key; the message calls it ``what``.
+    Raises CorruptFile if it is malformed, belongs to another log, or is not signed by the key; the message calls it
+    ``what``.
     """
     try:
         note = Note.parse(text)
@@ -246,7 +247,7 @@ def open_checkpoint(text: str, key: NoteKey, what: str) -> Note:
 def key_of(directory: Path, vkey: str | None) -> LogVerifier:
     """Read the given vkeys, one per line, or else those in the log's directory.
 
-    Raises InvalidArgument if the given one is not an Ed25519 vkey; AuditUnavailable if none is given and the directory
+    Raises InvalidArgument if a given vkey is not an Ed25519 vkey; AuditUnavailable if none is given and the directory
     has none.
     """
     if vkey is not None:

@@ -40,7 +40,7 @@ def second_opinion_on(receipt: bytes) -> str | None:
     are not a receipt.
     """
     pymerkle = _pymerkle()
-    layout = import_module("pymerkle.core")._inclusion_path_layout  # noqa: SLF001 # hence the pinned major version
+    layout = import_module("pymerkle.core")._inclusion_path_layout  # noqa: SLF001 # this is why the major version is pinned
     envelope = open_envelope(receipt)
     proof = InclusionProof.parse(envelope.proof)
     checkpoint = Checkpoint.parse(proof.checkpoint.text)

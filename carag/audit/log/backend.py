@@ -1,11 +1,11 @@
 """Define what a log asks of the store of its records, ``audit.db``.
 
 A backend stores bytes and answers look-ups. It neither hashes nor signs nor verifies: what it returns is checked
-against the signed checkpoint, so false answers are noticed like any other tampering. Its contract:
+against the signed checkpoint, so false answers are noticed as any other tampering is. Its contract:
 
 - :meth:`Backend.append` is atomic, and returns only once the batch survives a power cut;
 - a batch is accepted only if the store ends exactly where the batch begins, so that two writers cannot fork the log;
-- any thread may read while a batch is being written, and sees whole batches only;
+- any thread may read while a batch is being written, and sees only whole batches;
 - failures raise ``AuditUnavailable``, impossible contents ``CorruptFile``.
 """
 
@@ -40,9 +40,9 @@ class Batch:
     note : str
         The signed checkpoint that covers the last of them.
     begun : sequence of int
-        Sequence numbers of the begin records among them.
+        Sequence numbers of the begin records in the batch.
     ended : sequence of int
-        Sequence numbers of begin records that they end, possibly in the same batch.
+        Sequence numbers of begin records that the batch ends, possibly in the same batch.
     """
 
     first: int
@@ -59,7 +59,7 @@ class Batch:
 
 
 class Tip(NamedTuple):
-    """The end of a log. Replaced as a whole, after a commit."""
+    """The end of a log. It is replaced as a whole, after a commit."""
 
     frontier: Frontier
     note: Note
@@ -78,10 +78,10 @@ class Backend(Stored):
 
     @abstractmethod
     def turn(self, tip: Tip, key: NoteKey) -> AbstractContextManager[Tip]:
-        """Keep all other writers out, and yield the present end of the log; what is written meanwhile is one commit.
+        """Keep all other writers out, and yield the log's present end; all that is written meanwhile is one commit.
 
-        ``tip`` is the end as this process knows it. What others appended since must lead to a checkpoint signed by the
-        key; otherwise CorruptFile.
+        ``tip`` is the end as this process knows it. What others have appended since must lead to a checkpoint signed by
+        the key; otherwise CorruptFile.
         """
 
     @abstractmethod

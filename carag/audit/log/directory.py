@@ -2,7 +2,7 @@
 
 ====================  ======================================================================================
 ``audit.db``          records, tree nodes, newest checkpoint; salts and values of the commitments, sealed
-``private.key``       the keys that unseal them: who lacks it opens none. May be destroyed without harm to any proof;
+``private.key``       the keys that unseal them; without it none can be opened. Destroying it harms no proof;
                       if backups of ``audit.db`` omit it, erasure reaches those too
 ``shared.url``        the address of the server that holds records and values instead, for several processes
 ``moved.url``         the address of the server that the log was moved to; here it can only be read
@@ -44,8 +44,8 @@ if TYPE_CHECKING:
 SECOND_COPY: Final = "evidence.url"
 """The file with which versions up to 0.3 named a server that got a copy of every record."""
 _PAGE: Final = 512
-"""Page size of a new ``audit.db``: a commit writes whole pages, and changes few bytes of most (decision 0035)."""
-_URL: Final = re.compile("([A-Za-z][A-Za-z0-9+.-]+):/")  # one slash, because Path merges the two of a URL
+"""Page size of a new ``audit.db``: a commit writes whole pages, most with few changes (decision 0035)."""
+_URL: Final = re.compile("([A-Za-z][A-Za-z0-9+.-]+):/")  # one slash, because Path merges a URL's two
 
 
 class LogDirectory:

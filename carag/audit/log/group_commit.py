@@ -1,12 +1,12 @@
 """Commit the records of many callers together (group commit): one thread writes them while the callers wait.
 
 A disk sync takes as long for one record as for five hundred. Records that arrive while a batch is being written form
-the next batch, so no caller waits for a batch to fill, and under load none pays for a sync alone. Every caller gets a
-definite answer: its result, its own refusal, or that the batch failed. If the queue is full or closed, a caller gets an
-error at once, and its record is not queued.
+the next batch, so no caller waits for a batch to fill, and under load no caller pays for a sync alone. Every caller
+gets a definite answer: its result, its own refusal, or that the batch failed. If the queue is full or closed, a caller
+gets an error at once, and its record is not queued.
 
-The callers of a batch are woken one after another, each by the previous one: threads that wake at the same time only
-contend for the interpreter lock, which wakes them again every few milliseconds.
+The callers of a batch are woken one after another, each by the previous one: threads that wake at the same time would
+only contend for the interpreter lock, and be woken again every few milliseconds.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ class _Caller(Generic[Item, Result]):
         self.error: BaseException | None = None
         self.known = threading.Lock()
         self.known.acquire()
-        self.gone = False  # True after an exception in its own thread, such as KeyboardInterrupt
+        self.gone = False  # True after an exception in the caller's own thread, such as KeyboardInterrupt
 
 
 class GroupCommit(Generic[Item, Result]):
     """A queue in front of one writing thread.
 
-    ``commit`` takes at most ``most`` of at most ``room`` waiting items and makes them durable together. It returns for
-    each its result, or its own error; if it raises, all of them failed.
+    ``commit`` takes at most ``most`` of at most ``room`` waiting items and makes them durable together. For each item
+    it returns the item's result or error; if ``commit`` raises, all of them failed.
     """
 
     def __init__(

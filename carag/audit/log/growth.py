@@ -33,7 +33,7 @@ class Growth:
         return self.frontier.size
 
     def refusal(self, event: Event) -> InvalidArgument | None:
-        """Return why an event cannot come next: it ends a request that has not begun."""
+        """Return why an event cannot come next: it would end a request that has not begun."""
         ends = _ends(event)
         if self._unended.issuperset(ends):
             return None

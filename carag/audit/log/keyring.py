@@ -1,4 +1,4 @@
-"""Keep the keys of one log: the current one, those being introduced or retired, and the public keys of all.
+"""Keep the keys of one log: the current key, keys being introduced or retired, and the public keys of all.
 
 ``audit.key`` (0600) has a line for each private key, ``vkey`` (public) one for each key that ever signed::
 
@@ -8,8 +8,8 @@
     also PRIVATE+KEY+...                    ML-DSA-44, on anchored checkpoints
 
 An expired private key is dropped when the ring is next read or written; its vkey stays listed, so that old receipts
-verify. Every note has a valid line by the current key, at every moment of a rotation and after a crash: a log is always
-opened with its current key.
+verify. At every moment of a rotation, and after a crash, every note has a valid line by the current key: a log is
+always opened with its current key.
 """
 
 from __future__ import annotations
@@ -154,7 +154,7 @@ class KeyRing:
             self._change(replace(self._keys, also=key))
 
     def save(self) -> None:
-        """Write both files, the private one first, so that every listed key can be used or has expired."""
+        """Write both files, the private one first, so that every key listed can be used or has expired."""
         with self._mutex:
             self._change(self._keys)
 

@@ -4,8 +4,9 @@
 caller must not return anything to the asker. (b) A holder of the vkey and of one receipt or checkpoint from outside
 notices any edit, deletion, reordering, insertion, truncation or fork of the records that the checkpoint covers.
 
-The log cannot prove that the caller told the truth when the record was written, nor notice by itself that the whole
-directory was rolled back: that needs a checkpoint kept elsewhere, given to :meth:`AuditLog.open` as ``not_before``.
+The log cannot prove that the caller told the truth when the record was written. Nor can it notice by itself that the
+whole directory was rolled back: that needs a checkpoint kept elsewhere, given to :meth:`AuditLog.open` as
+``not_before``.
 
 Callers draft their records in parallel. One thread takes all waiting drafts, gives them sequence numbers, signs one
 root over them, and writes salts, values, records, nodes and checkpoint in one transaction. It waits for the disk once,
@@ -54,7 +55,7 @@ if TYPE_CHECKING:
 
 
 _MAX_BEGINS_A_RECORD: Final = 4000
-"""Most begins that a recovery record names: at up to 9 bytes each they fit into MAX_RECORD_BYTES."""
+"""Most begin records that a recovery record names: at up to 9 bytes each, they fit into MAX_RECORD_BYTES."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +161,7 @@ class AuditLog:
                 kept.append((str(home.pin), pinned))
             for where, note in kept:
                 check_extends(store, tip, key.trusted, note, where)
-            # After the check against rollback, because losing values is accepted of this history only.
+            # This comes after the check against rollback, because losing values is accepted for this history only.
             with restorable(store.where):
                 private = home.open_values(store, accept_loss=accept_lost_values)
             log = cls(home, key, store, private, tip, clock, retain)
@@ -185,7 +186,7 @@ class AuditLog:
 
     @property
     def keys(self) -> KeyRing:
-        """The keys that sign, and the public keys of all that ever signed."""
+        """The keys that sign, and the public keys of all keys that ever signed."""
         return self._key
 
     def watch(self, guard: Callable[[Event], None] | None) -> None:
@@ -194,7 +195,7 @@ class AuditLog:
 
     @property
     def private(self) -> PrivateStore:
-        """The values of the commitments. To open, erase or hold them, use the functions that record it."""
+        """The values of the commitments. To open, erase or hold them, use the functions that record the act."""
         self._check_open()
         return self._private
 
@@ -243,7 +244,7 @@ class AuditLog:
 
     @property
     def size(self) -> int:
-        """Number of records; in a log that several processes write, of those that this process knows."""
+        """Number of records; in a log that several processes write, the number that this process knows of."""
         return self._tip.frontier.size
 
     def checkpoint(self) -> str:
@@ -318,7 +319,7 @@ class AuditLog:
         return checkpoint
 
     def scrub(self, *, rate: float | None = None) -> int:
-        """Re-hash all present records and return their number, fewer than the log has if it was closed meanwhile.
+        """Re-hash all present records and return their number: fewer than the log has if it was closed meanwhile.
 
         Parameters
         ----------
@@ -420,7 +421,7 @@ class AuditLog:
 
     @contextlib.contextmanager
     def settling(self) -> Iterator[None]:
-        """Record and carry out an erasure or a hold, one at a time, after what an ended process left to do."""
+        """Record and carry out an erasure or a hold, one at a time, after anything that an ended process left to do."""
         self._check_open()
         with self._private.settling():
             if self._backend.is_shared:
@@ -434,7 +435,7 @@ class AuditLog:
             settle(self._private, self._backend.bodies(self._private.settled, size), size)
 
     def _start_over(self) -> None:
-        """Give up the values that are lost and record that, if there were any, in one transaction."""
+        """Give up the values that are lost and, if there were any, record that, in one transaction."""
         with self._turn():
             self._private.start_over()
             if self.size:
@@ -474,7 +475,7 @@ class AuditLog:
         return self._tip
 
     def check_unshared(self, what: str) -> None:
-        """Refuse an operation that would make the processes' copies of a shared log's key differ."""
+        """Refuse an operation that would make the copies of a shared log's key differ between processes."""
         if self._backend.is_shared:
             raise InvalidArgument(f"{what} is not possible in a log that several processes write to")
 

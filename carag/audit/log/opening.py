@@ -2,8 +2,8 @@
 
 The newest checkpoint must be signed by the log's own key, and the backend must end where the checkpoint does. The
 stored peaks must lead to the signed root, and so must the newest records, hashed again. The log must extend every
-checkpoint kept from before, in the directory or given by the caller, which detects a rollback if that checkpoint was
-out of the attacker's reach.
+checkpoint kept from before, whether in the directory or given by the caller; this detects a rollback if that checkpoint
+was out of the attacker's reach.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def check_extends(backend: Backend, tip: Tip, key: NoteKey, kept: Note, where: s
     earlier = Checkpoint.parse(kept.text)
     if earlier.origin != key.name or not key.verifies(kept):
         raise InvalidArgument(
-            f"the checkpoint of {where} is not signed by {key.name}; give one of this log, or restore that "
+            f"the checkpoint of {where} is not signed by {key.name}; give a checkpoint of this log, or restore that "
             "file from a backup"
         )
     now = Checkpoint.parse(tip.note.text)

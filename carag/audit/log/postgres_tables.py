@@ -1,12 +1,12 @@
 """Create the tables of a log in PostgreSQL, and find what is wrong with them, their triggers and grants.
 
-Nothing in these tables may be updated or deleted. Roles other than the owner lack the privilege; the owner, and every
-superuser, is stopped by a trigger ``ENABLE ALWAYS``, which also fires under ``session_replication_role = replica``.
-:func:`wrong_with` finds a dropped trigger, and all else that could make an INSERT do something different: other
+Nothing in these tables may be updated or deleted. Roles other than the owner lack the privilege; the owner and every
+superuser are stopped by a trigger ``ENABLE ALWAYS``, which also fires under ``session_replication_role = replica``.
+:func:`wrong_with` finds a dropped trigger, and everything else that could make an INSERT do something different: other
 triggers, rules, row security, inheritance, and tables that are not crash-safe.
 
-The view ``requests`` shows the records of requests as columns, for questions in SQL. Nothing is read from it here: what
-is proved is the record.
+The view ``requests`` shows the records of requests as columns, for questions in SQL. CARAG reads nothing from the view:
+what is proved is the record.
 """
 
 from __future__ import annotations
@@ -42,16 +42,16 @@ _REQUESTS: Final = f"""
     FROM {{schema}}.record CROSS JOIN LATERAL (SELECT convert_from(body, 'UTF8')::json AS said) AS one
     WHERE said ->> 'kind' IN ({_KINDS})
 """  # noqa: S608 - constants
-"""Requests, and in millionths how similar their passages are, best first."""
+"""Requests, and how similar their passages are, in millionths, best first."""
 _TRIGGER: Final = "carag_append_only"
-"""Name of the trigger of each table and of the function that it calls."""
+"""Name of each table's trigger and of the function that the trigger calls."""
 _SOURCE: Final = "BEGIN RAISE EXCEPTION 'the evidence of CARAG is append-only'; END"
 _TRIGGER_TYPE: Final = 2 | 8 | 16 | 32
 """``pg_trigger.tgtype``: before, delete, update, truncate; for each statement (src/include/catalog/pg_trigger.h)."""
 
 
 def make_tables(db: Any, schema: str, role: str) -> None:
-    """Create what is missing of schema, tables, view, triggers and grants; run by an administrator, who owns them."""
+    """Create any missing schema, tables, view, triggers and grants; run by an administrator, who owns them."""
     if db.execute("SELECT 1 FROM pg_roles WHERE rolname = %s", (role,)).fetchone() is None:
         db.execute(f"CREATE ROLE {role} LOGIN")
     db.execute(f"CREATE SCHEMA IF NOT EXISTS {schema}")
@@ -75,7 +75,7 @@ def make_tables(db: Any, schema: str, role: str) -> None:
 
 
 def wrong_with(db: Any, schema: str) -> Iterator[str]:
-    """Yield what differs from what :func:`make_tables` created, and who may do more than insert and read."""
+    """Yield whatever differs from what :func:`make_tables` created, and who may do more than insert and read."""
     found = _columns(db, schema)
     if not found:
         yield "there are no tables"

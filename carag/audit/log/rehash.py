@@ -40,7 +40,7 @@ _LEVEL: Final = 10  # subtrees of 2**10 = 1,024 records, a megabyte or two, are 
 class Rehash:
     """A pass over the records of a log, from ``start`` on.
 
-    The tree to the left of ``start`` is taken from the stored nodes: if the final root is right, they are right too.
+    The tree to the left of ``start`` is taken from the stored nodes: if the final root is right, these are right too.
     ``visit`` is called with number and bytes of each record once its hash is found to be the stored one.
     """
 
@@ -122,7 +122,7 @@ class Rehash:
         raise CorruptFile(f"{self._backend.where}: {what} was altered, or is missing from the tree")
 
     def _read(self, start: int, stop: int) -> list[tuple[int, bytes]]:
-        """Return the records; each must state its own place, and commit times must not descend."""
+        """Return the records; each must state its own place, and commit times must not run backwards."""
         rows = list(self._backend.bodies(start, stop))
         found = [seq for seq, _ in rows]
         if found != list(range(start, stop)):
@@ -181,7 +181,7 @@ class Scrubber:
         """The inconsistency that was found, after which nothing more is written."""
 
     def scrub(self, rate: float | None = None) -> int:
-        """Re-hash all present records; return their number, fewer if it was stopped.
+        """Re-hash all present records; return how many were re-hashed, fewer if the pass was stopped.
 
         Raises CorruptFile naming the first inconsistency.
         """
@@ -222,7 +222,7 @@ class Scrubber:
             try:
                 self.scrub(rate)
             except CorruptFile:
-                return  # kept as the damage, which the next append reports
+                return  # kept as the damage that the next append reports
             except AuditUnavailable as error:
                 if not self._stopping.is_set():
                     self.damage = f"it cannot be read for the scrub ({error})"

@@ -21,9 +21,10 @@ _KIND_MARKS: Final = (b'"kind":"erasure"', b'"kind":"hold"')  # canonical JSON: 
 def settle(private: PrivateStore, bodies: Iterable[tuple[int, bytes]], size: int) -> None:
     """Carry out the recorded erasures and holds that the sealed values do not show yet.
 
-    These are those that a crash interrupted after their record; all, if values were lost; and all since the backup if,
-    of an earlier version's two files, that of the values was restored. ``bodies`` are numbers and bytes of the records
-    from ``private.settled`` on. Raises CorruptFile if that file lacks the list of values to erase.
+    These are the ones that a crash interrupted after they were recorded; all of them, if values were lost; and all
+    since the backup, if an earlier version kept values in a file of their own and that file was restored. ``bodies``
+    are numbers and bytes of the records from ``private.settled`` on. Raises CorruptFile if that file lacks the list of
+    values to erase.
     """
     empty, found = private.is_empty(), bool(private.planned())
     for seq, body in [row for row in bodies if any(mark in row[1] for mark in _KIND_MARKS)]:

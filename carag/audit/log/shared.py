@@ -4,7 +4,7 @@ A turn starts at the present end of the log: records that other processes append
 with the checkpoint that they signed with the log's key. So every process knows the edge of the whole tree, and detects
 tampering in its own turn. Records, tree, checkpoint and sealed values of a batch are one transaction.
 
-The application's role can insert and read, a trigger stops everybody else (:mod:`carag.audit.log.postgres_tables`).
+The application's role can insert and read; a trigger stops everybody else (:mod:`carag.audit.log.postgres_tables`).
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _NEWEST: Final = "SELECT size, note FROM checkpoint ORDER BY size DESC LIMIT 1"
 
 
 def set_up_shared(db: Any, schema: str, role: str) -> None:
-    """Create what is missing of a log's tables, triggers and grants; run by an administrator, who owns them."""
+    """Create whatever is missing among a log's tables, triggers and grants; run by an administrator, who owns them."""
     with db.transaction():
         make_tables(db, f"{schema}_{LOG}", role)
         db.execute(f"CREATE SEQUENCE IF NOT EXISTS {schema}_{LOG}.process AS integer CYCLE")
@@ -51,7 +51,7 @@ def check_tables(db: Any, schema: str) -> None:
     """Refuse tables, triggers or grants that are not as they were set up."""
     if wrong := list(wrong_with(db, schema)):
         raise AuditUnavailable(
-            f"the log in schema {schema} is not as it was set up: {'; '.join(wrong)}. Find out who did that; then "
+            f"the log in schema {schema} is not as it was set up: {'; '.join(wrong)}. Find out who changed it; then "
             "set it up again as an administrator: carag share --admin"
         )
 
@@ -79,7 +79,7 @@ class SharedBackend(Backend):
 
     @contextmanager
     def turn(self, tip: Tip, key: NoteKey) -> Iterator[Tip]:
-        """Take over what others appended, then write in a turn."""
+        """Take over what others have appended, then write in a turn."""
         with self.link.turn() as db:
             size, text = db.execute(_NEWEST).fetchone()
             if text == tip.note.to_text():
@@ -137,7 +137,7 @@ class SharedBackend(Backend):
         self.link.close()
 
     def _followed(self, tip: Tip, key: NoteKey, note: Note, size: int) -> Tip:
-        """Extend the end that this process knows by the records of others, up to their signed checkpoint."""
+        """Extend the end that this process knows with the records of other processes, up to their signed checkpoint."""
         checkpoint = Checkpoint.parse(note.text)
         if not key.verifies(note) or checkpoint.size != size:
             raise CorruptFile(f"{self.where}: the newest checkpoint is not signed by the log's own key")

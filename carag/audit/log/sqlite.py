@@ -1,8 +1,8 @@
 """Keep a log's records, tree nodes and newest checkpoint in one SQLite file, ``audit.db``.
 
 Sealed values (:mod:`carag.audit.private.store`) are in the same file, so that records and values of a batch are one
-transaction and one disk sync; only who also has ``private.key`` can open them. Proofs are read over a second, read-only
-connection, which never waits for a writer.
+transaction and one disk sync; only someone who also has ``private.key`` can open the values. Proofs are read over a
+second, read-only connection, which never waits for a writer.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class SqliteBackend(Backend):
 
     @contextlib.contextmanager
     def turn(self, tip: Tip, key: NoteKey) -> Iterator[Tip]:  # noqa: ARG002 - the interface has it
-        """Write in a turn from the given end on: no other process writes."""
+        """Write in a turn, starting at the given end: no other process writes."""
         with self.link.turn():
             yield tip
 

@@ -1,4 +1,4 @@
-"""Read what a log stores, with the same statements in a file and in PostgreSQL, for its writer and for its auditor."""
+"""Read what a log stores, with the same statements for a file and for PostgreSQL, for its writer and its auditor."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FILE_TABLES: Final = ("rec", "cp")
 SHARED_TABLES: Final = ("record", "checkpoint")
 """Names of the tables of records and of checkpoints, in a file and in PostgreSQL."""
 START, END = -(1 << 63), (1 << 63) - 1
-"""Bounds of everything that is stored, also of what no log has."""
+"""Bounds on everything that is stored, and beyond that on what no log has."""
 
 
 class Stored(ABC):
@@ -28,7 +28,7 @@ class Stored(ABC):
 
     tables = FILE_TABLES
     repair = ""
-    """What to do about missing contents; the end of a message."""
+    """What to do about missing contents: the end of a message."""
 
     @property
     @abstractmethod

@@ -1,4 +1,4 @@
-"""Disclose the private values of a record: only to certain roles, and with a record of it."""
+"""Disclose the private values of a record, only to certain roles, and with a record of the disclosure."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def disclose(
     InvalidArgument
         If a value does not exist; the message names the record by which it was erased.
     AuditUnavailable
-        If it cannot be recorded; nothing is opened.
+        If the disclosure cannot be recorded; nothing is opened.
 
     Examples
     --------

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 MAX_NAMED_RECORDS: Final = 1000
 """Most records that an erasure record names; beyond that it holds only their number."""
 KINDS_NEVER_ERASED: Final = {RecordKind.ERASURE, RecordKind.HOLD, RecordKind.DISCLOSURE}
-"""Records whose values are never erased: who erased, held or opened values stays known (GDPR Art. 5(2))."""
+"""Records whose values are never erased: it must stay known who erased, held or opened values (GDPR Art. 5(2))."""
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -56,7 +56,7 @@ def erase(
     subject : str
         The person whose values recorded so far are erased.
     fields : collection of str
-        Fields to erase, such as ``{"subject", "query"}``; by default all. A question takes its reading with it.
+        Fields to erase, such as ``{"subject", "query"}``; by default all. Erasing a question also erases its reading.
 
     Returns
     -------
@@ -70,7 +70,7 @@ def erase(
     InvalidArgument
         If there is nothing to erase, or the request is malformed; nothing was changed.
     AuditUnavailable
-        If it is uncertain whether it is complete. Opening the log again finishes a recorded erasure.
+        If the erasure may be incomplete. Opening the log again finishes a recorded erasure.
 
     Examples
     --------

@@ -1,7 +1,8 @@
 """Erase values whose retention time has ended, in one step (GDPR Art. 5(1)(e)).
 
-A record's retention time is that of its retention class, from its commit time on. Values under a legal hold stay, and
-so do the names of those who erased, held or opened values (Art. 5(2)). Records are never removed: proofs stay valid.
+A record's retention time is that of its retention class, counted from the record's commit time. Values under a legal
+hold stay, and so do the names of those who erased, held or opened values (Art. 5(2)). Records are never removed: proofs
+stay valid.
 """
 
 from __future__ import annotations
@@ -44,9 +45,9 @@ def expired(log: AuditLog) -> list[Target]:
 def erase_expired(log: AuditLog, *, actor: str, approver: str) -> Receipt:
     """Destroy every value that :func:`expired` lists, as one erasure with the basis ``GDPR_5_1_E``.
 
-    Its record names the affected records, or their number if they are more than 1,000, and commits to the list. Every
-    proof and every earlier receipt still verifies. The whole log is re-hashed first, because its records determine what
-    may be erased.
+    The erasure's record names the affected records, or only their number if there are more than 1,000, and commits to
+    the list. Every proof and every earlier receipt still verifies. The whole log is re-hashed first, because its
+    records determine what may be erased.
 
     Parameters
     ----------
@@ -65,7 +66,7 @@ def erase_expired(log: AuditLog, *, actor: str, approver: str) -> Receipt:
     CorruptFile
         If the log is inconsistent; nothing was changed.
     AuditUnavailable
-        If it is uncertain whether it is complete. Opening the log again finishes a recorded erasure.
+        If the erasure may be incomplete. Opening the log again finishes a recorded erasure.
 
     Examples
     --------

@@ -1,6 +1,6 @@
-"""Place and release legal holds: while one is in force, no value it covers may be erased (GDPR Art. 17(3)(e)).
+"""Place and release legal holds: while a hold is in force, no value that it covers may be erased (GDPR Art. 17(3)(e)).
 
-Placing a hold takes one person, so that it is not delayed; releasing one takes two.
+Placing a hold takes one person, so that it is not delayed; releasing a hold takes two.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ def place_hold(
     subject: str | None = None,
     records: tuple[int, int] | None = None,
 ) -> Receipt:
-    """Place a hold on a subject (and its future records), on a range of records, or, with neither, on everything.
+    """Place a hold on a subject (including future records), on a range of records or, with neither, on everything.
 
     Parameters
     ----------
     matter : str
         A code such as ``"MATTER-2026-17"``.
     actor : str
-        The person who places it; recorded as a commitment, not in clear.
+        The person who places the hold; recorded as a commitment, not in clear.
     records : (first, last), optional
-        Both included.
+        Both are included.
 
     Returns
     -------

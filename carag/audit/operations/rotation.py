@@ -2,15 +2,15 @@
 
 **Rotation.** First the new key also signs; then a ``key`` record names it, under the old key's signature; then it
 becomes the log's key. The old key also signs for a stated time (seven days), so that no verifier fails on that day. A
-verifier holds the old vkey, the new one, or both (one per line), and accepts a receipt that any of them signed. Old
-receipts always verify with the old vkey; :func:`successor` gives the new one to a verifier that trusts the old one. To
-finish an interrupted rotation, call :func:`rotate` again.
+verifier holds the old vkey, the new one, or both (one per line), and accepts a receipt that any of these keys signed.
+Old receipts always verify with the old vkey; :func:`successor` gives the new vkey to a verifier that trusts the old
+one. To finish an interrupted rotation, call :func:`rotate` again.
 
-**Revocation.** A thief of a key can sign anything, backdated, so its signature alone no longer proves anything. A
-checkpoint that an anchor confirmed in time still does: a revocation names the last size confirmed before the theft.
-Records up to that size are trusted if a proof leads from them to that anchor's checkpoint; later ones are not. The log
-then ends: continue in a new one with another origin (by custom the old one with a suffix), and remove the vkey from the
-list that verifiers hold. :func:`revoke` only writes the record; who may sign is for people to decide.
+**Revocation.** A thief of a key can sign anything, and backdate it, so the key's signature alone no longer proves
+anything. A checkpoint that an anchor confirmed in time still does: a revocation names the last size confirmed before
+the theft. Records up to that size are trusted if a proof leads from them to that anchor's checkpoint; later ones are
+not. The log then ends: continue in a new log with another origin (by custom, the old origin with a suffix), and remove
+the vkey from the list that verifiers hold. :func:`revoke` only writes the record; who may sign is for people to decide.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def successor(receipt: bytes, vkey: str) -> str:
     Raises
     ------
     InvalidArgument
-        If the receipt does not verify under that key, or its record is not of a rotation.
+        If the receipt does not verify under that key, or its record does not record a rotation.
     """
     checked = verify_receipt(receipt, vkey)
     if checked.verdict is not Verdict.VERIFIED or checked.record is None:
@@ -98,7 +98,7 @@ def add_mldsa(log: AuditLog, *, why: str = "POST_QUANTUM") -> Receipt:
     MissingExtra
         If the installed ``cryptography`` has no ML-DSA.
     InvalidArgument
-        If the log has one already.
+        If the log has such a key already.
     """
     log.check_unshared("a second key")
     if any(isinstance(key, MlDsaKey) for key in log.keys.listed):

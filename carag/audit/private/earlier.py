@@ -1,8 +1,9 @@
-"""Move the values of a log into its file, from the ``private.db`` beside it in which versions up to 0.3 kept them.
+"""Move a log's values into its file, from the ``private.db`` beside it, where versions up to 0.3 kept them.
 
-All are moved in one transaction, and only then is the old file overwritten and removed. If that is cut short, the next
-opening finds it beside the tables that have its rows. It removes the file only if they do have every row, or if it was
-being overwritten: any other file of that name may hold values that are nowhere else, so the log stays shut.
+All values are moved in one transaction, and only then is the old file overwritten and removed. If that is cut short,
+the next opening finds the old file beside the tables that have its rows. It removes the file only if the tables do have
+every row, or if the file was being overwritten: any other file of that name may hold values that are nowhere else, so
+the log stays shut.
 """
 
 from __future__ import annotations
@@ -89,14 +90,14 @@ def _moved(old: sqlite3.Connection, path: Path, link: SqliteLink, size: int) -> 
 
 
 def _rows(db: sqlite3.Connection | SqliteLink, table: str, size: int) -> sqlite3.Cursor:
-    """Return the rows of a table in order, but not values beyond the last record, of appends that were cut short."""
+    """Return a table's rows in order, without values beyond the last record, which appends that were cut short left."""
     which = f"WHERE seq < {size}" if table == "value" else ""
     return db.execute(f"SELECT * FROM {table} {which} ORDER BY 1, 2")  # noqa: S608 - the tables of this file
 
 
 def _remove(path: Path) -> None:
     """Overwrite a database with zeros and remove it, the file itself last."""
-    _overwrite(path, _SECTOR)  # first, so that whatever follows can be cut short
+    _overwrite(path, _SECTOR)  # this comes first, so that whatever follows can be cut short
     for side in (Path(f"{path}-wal"), Path(f"{path}-shm"), path):
         if side.exists():
             _overwrite(side, side.stat().st_size)

@@ -6,10 +6,10 @@
     index <base64>    32 bytes: HMAC key that turns a subject into a pseudonym
     wrap <base64>     32 bytes: wraps every other key; a second line while one replaces the other
 
-A sealed box starts with its random 96-bit nonce (NIST SP 800-38D section 8.2.2). The associated data bind it to its
-place, so it cannot be moved to another record or field. Destroying a key destroys the values sealed under it in every
-copy, as long as the key file itself is not in that backup: an erasure replaces the wrapping key, so earlier copies of
-the values hold the erased keys only under a wrapping key that no longer exists.
+A sealed box starts with its random 96-bit nonce (NIST SP 800-38D section 8.2.2). The associated data bind the box to
+its place, so it cannot be moved to another record or field. Destroying a key destroys the values sealed under it in
+every copy, as long as the key file itself is not in that backup: an erasure replaces the wrapping key, so earlier
+copies of the values hold the erased keys only under a wrapping key that no longer exists.
 """
 
 from __future__ import annotations
@@ -38,15 +38,15 @@ KEY_SIZE: Final = 32
 NONCE_SIZE: Final = 12
 """Bytes of a nonce."""
 SUCCESSORS: Final = "SELECT old, wrapped FROM successor"
-"""The query for what :meth:`PrivateKeys.follow` takes, where several processes have a copy of the keys."""
+"""The query for what :meth:`PrivateKeys.follow` takes, if several processes have a copy of the keys."""
 _SUCCESSOR: Final = "successor"
-"""The place that a wrapping key is sealed for, under the one before it."""
+"""The place for which a wrapping key is sealed, under the wrapping key before it."""
 _FORMAT: Final = "carag-private-key/v1"
 """First line of the key file: name and version of its format."""
 
 
 def wrap(key: AESGCM, secret: bytes, place: str, nonce: bytes | None = None) -> bytes:
-    """Seal a key under another one; a given ``nonce`` must be random and used once."""
+    """Seal a key under another key; a given ``nonce`` must be random and used once."""
     nonce = nonce or token_bytes(NONCE_SIZE)
     return nonce + key.encrypt(nonce, secret, place.encode())
 
@@ -68,7 +68,7 @@ def seal(key: AESGCM, opening: Opening, seq: int, field: str, nonce: bytes | Non
 
 
 def unseal(key: AESGCM, box: bytes, seq: int, field: str) -> Opening:
-    """Open a box of :func:`seal`."""
+    """Open a box that :func:`seal` made."""
     plain = unwrap(key, box, f"{seq} {field}")
     return Opening(plain[:SALT_SIZE], plain[SALT_SIZE:].decode("utf-8"))
 
@@ -100,8 +100,8 @@ class PrivateKeys:
             if _key_id(key) == key_id:
                 return AESGCM(key)
         raise CorruptFile(
-            f"the values were sealed under a key that {self._path} does not have: they are from before an "
-            "erasure, or the key is another log's"
+            f"the values were sealed under a key that {self._path} does not have: they are from before an erasure, "
+            "or the key belongs to another log"
         )
 
     def add(self, key_id: bytes) -> bytes:
@@ -116,7 +116,7 @@ class PrivateKeys:
         return wrap(key, secret, _SUCCESSOR)
 
     def follow(self, successors: Iterable[tuple[bytes, bytes]]) -> None:
-        """Open the keys that replaced those here in turn; ``successors`` are ids, each with the next key."""
+        """Open in turn the keys that replaced those here; ``successors`` are ids, each with the next key."""
         boxes = {bytes(old): bytes(box) for old, box in successors}
         waiting = [*self._wraps]
         while waiting:
@@ -161,7 +161,7 @@ class PrivateKeys:
 
 @contextlib.contextmanager
 def overwriting(path: Path) -> Iterator[None]:
-    """Overwrite the old file at ``path`` with zeros, after the block has replaced it by another.
+    """Overwrite the old file at ``path`` with zeros, after the block has replaced it.
 
     A file system that never writes in place (copy on write, most flash) keeps the old blocks until it reuses them;
     there only full-disk encryption helps.

@@ -1,4 +1,4 @@
-"""Read sealed values without the writer's lock: which still exist (without keys), and the values."""
+"""Read sealed values without the writer's lock: which of them still exist (this needs no keys), and the values."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class PrivateReader:
             db = _connected(self._home)
         if db is None:
             raise AuditUnavailable(
-                f"{self._home} has no values of its records: what these commit to cannot be opened here"
+                f"{self._home} has no values for its records: what the records commit to cannot be opened here"
             )
         self._db = db
         try:
@@ -105,10 +105,10 @@ def _connected(home: Path) -> Any | None:
 
 
 def openable(directory: str | PathLike[str], seq: int, names: Iterable[str]) -> dict[str, str]:
-    """Tell for each commitment of a record whether its value still exists.
+    """Tell, for each commitment in a record, whether its value still exists.
 
-    The result is ``"can be opened"``, ``"kept, but not its key"``, ``"erased by record N"``, ``"not kept"``, or why
-    that cannot be told.
+    The result is ``"can be opened"``, ``"kept, but not its key"``, ``"erased by record N"``, ``"not kept"``, or the
+    reason why that cannot be told.
     """
     try:
         if (db := _connected(Path(directory))) is None:

@@ -1,8 +1,8 @@
 """Keep the sealed values of a log that several processes write, in the same transaction as its records.
 
 They are sealed as in a log's file, under keys that are in no database: every process has a copy of ``private.key``.
-An erasure replaces that key. It leaves the new one on the server, sealed under the one that it replaces; every other
-process takes it over, and destroys the old one in its own file, before it next reads or writes a value.
+An erasure replaces that key. It leaves the new key on the server, sealed under the old one; every other process takes
+over the new key, and destroys the old one in its own file, before it next reads or writes a value.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ _TABLES: Final = {
     "successor": "old bytea PRIMARY KEY, wrapped bytea NOT NULL",
     "state": "id bigint PRIMARY KEY CHECK (id = 0), wrapping bytea NOT NULL, settled bigint NOT NULL",
 }
-"""Columns as in :data:`~carag.audit.private.store.VALUE_TABLES`, and wrapping keys by that before."""
+"""Columns as in :data:`~carag.audit.private.store.VALUE_TABLES`, and each wrapping key by the one before it."""
 
 
 def make_values(db: Any, schema: str, role: str) -> None:
-    """Create what is missing of the tables and grants; run by an administrator, who owns them."""
+    """Create whatever is missing among the tables and grants; run by an administrator, who owns them."""
     db.execute(f"CREATE SCHEMA IF NOT EXISTS {schema}")
     for table, columns in _TABLES.items():
         db.execute(f"CREATE TABLE IF NOT EXISTS {schema}.{table} ({columns})")
@@ -57,7 +57,8 @@ class SharedValues(PrivateStore):
                 f"{link.where} has records but not their values; restore the newest backup of the database"
             )
         self._begin()
-        # Before anything takes the lock of a turn: a holder of one of the two never waits for the other.
+        # This comes before anything takes the lock of a turn: a holder of one of the two locks never waits for the
+        # other.
         self._mutex, link.undone = link.mutex, self._forget
         makes = self.is_lost and not self._path.exists()
         self._keys = PrivateKeys(self._path, new=makes)
@@ -71,16 +72,16 @@ class SharedValues(PrivateStore):
 
     @contextlib.contextmanager
     def settling(self) -> Iterator[None]:
-        """As in the base class, of all processes."""
+        """As in the base class, but for all processes."""
         with self._shared.operating(), super().settling():
             yield
 
     def settle(self, size: int, *, durably: bool = True) -> None:  # noqa: ARG002 - the base class has it
-        """As in the base class, always durably: no batch notes it."""
+        """As in the base class, but always durably, because no batch notes it."""
         super().settle(size)
 
     def _note_settled(self, db: Any, batch: range) -> None:
-        """Do nothing: an operation of another process may be recorded and not carried out yet."""
+        """Do nothing: another process's operation may be recorded but not carried out yet."""
 
     def _hand_on(self, db: Any, newest: bytes) -> None:
         """Leave the new key to the other processes, within the transaction that puts it in force."""
@@ -100,7 +101,7 @@ class SharedValues(PrivateStore):
             self._follow_keys()
 
     def _follow_keys(self) -> None:
-        """Within a turn, take over the key that the last erasure, by whichever process, put in force."""
+        """Within a turn, take over the key that the last erasure, by any process, put in force."""
         wrapping = bytes(self._shared.execute("SELECT wrapping FROM state").fetchone()[0])
         if wrapping != self._wrapping_id:
             self._keys.follow(self._shared.execute(SUCCESSORS).fetchall())
@@ -109,7 +110,7 @@ class SharedValues(PrivateStore):
             self._forget()
 
     def _purge(self) -> None:
-        """Do nothing: remains of a row on the server are sealed under a key that is gone."""
+        """Do nothing: any remains of a row on the server are sealed under a key that is gone."""
 
     @contextlib.contextmanager
     def _writing(self) -> Iterator[Any]:

@@ -1,11 +1,11 @@
 """Store the committed values of records, encrypted so that destroying a key erases them (crypto-shredding).
 
-Values are sealed under a key of their person (or of their record, if it names no person), so that destroying one small
-key destroys everything sealed under it, in copies of the file as well. The chain of keys::
+Values are sealed under a key that belongs to their person (or to their record, if it names no person), so that
+destroying one small key destroys everything sealed under it, even in copies of the file. The chain of keys::
 
     key file  ->  shelf (512 holders)  ->  holder (a subject, or a record)  ->  opening (salt and value)
 
-An erasure replaces the keys along the chain above the deleted values and seals the remaining ones again; shelves keep
+An erasure replaces the keys along the chain above the deleted values and seals the remaining values again; shelves keep
 that work small. A subject is found by its pseudonym, HMAC(index key, subject); the file never holds it in clear.
 
 Openings are written in the transaction of their record: no record lacks its values, and no value its record.
@@ -39,7 +39,7 @@ HOLDERS_A_SHELF: Final = 512
 VALUE_TABLES: Final = (
     "CREATE TABLE shelf (id INTEGER PRIMARY KEY, wrapped BLOB NOT NULL)",
     "CREATE TABLE holder (id INTEGER PRIMARY KEY, pseudonym BLOB NOT NULL UNIQUE, wrapped BLOB NOT NULL)",
-    # Rows in order of insertion, as a tree by key moves half of its last leaves at each batch.
+    # Rows are in order of insertion, because a tree by key would move half of its last leaves at each batch.
     "CREATE TABLE value (seq INTEGER, field TEXT, holder INTEGER NOT NULL, box BLOB NOT NULL, "
     "PRIMARY KEY (seq, field))",
     "CREATE INDEX value_holder ON value (holder) WHERE field = 'subject'",
@@ -52,15 +52,15 @@ VALUE_TABLES: Final = (
 )
 """Statements that make the tables. ``planned`` belongs to an erasure that a version up to 0.3 left unfinished.
 
-All values of a record have one holder, that of its subject or, without one, its own. So the records of a subject's
-holder are those whose subject it seals, and only these are indexed.
+All values of a record have one holder: its subject's or, without a subject, its own. So the records of a subject's
+holder are those whose subject the holder seals, and only these are indexed.
 """
 SEALED: Final = ("shelf", "holder", "value", "planned", "hold", "state")
 """Tables that mean nothing without the keys."""
 _MAX_CACHED_HOLDERS: Final = 4096
-"""Most holders whose keys are kept in memory."""
+"""Greatest number of holders whose keys are kept in memory."""
 _SETTLED_EVERY: Final = 256
-"""Number of records after which a batch notes that nothing before it is left to carry out."""
+"""Number of records after which a batch notes that nothing before the batch is left to carry out."""
 
 
 class HoldRow(NamedTuple):
@@ -115,7 +115,7 @@ class PrivateStore:
         self._keys.keep_only(wrapping)  # of two, if an erasure was interrupted
 
     def start_over(self) -> None:
-        """Drop the values of :attr:`is_lost`, within the turn that records it; what was erased stays known."""
+        """Drop the values that are lost, within the turn that records the loss; what was erased stays known."""
         with self._writing() as db:
             if self._link.lacks_later():
                 for statement in VALUE_TABLES:
@@ -128,7 +128,7 @@ class PrivateStore:
     # -- openings
 
     def put(self, rows: Mapping[int, Mapping[str, Opening]]) -> None:
-        """Store the openings of the records about to be written, all or none, within the turn that writes these.
+        """Store the openings of the records about to be written, all or none, within the turn that writes the records.
 
         ``rows`` has an entry for each sequence number. Raises AuditUnavailable if they could not be written.
         """
@@ -215,15 +215,15 @@ class PrivateStore:
             self._unsettled = False
 
     def planned(self) -> list[Target]:
-        """Return the values that an erasure was to destroy which an earlier version left unfinished."""
+        """Return the values that were to be destroyed by an erasure that an earlier version left unfinished."""
         return self._targets("SELECT seq, field FROM planned ORDER BY seq, field")
 
     def erase(self, targets: Iterable[Target], record: int) -> None:
         """Destroy openings and every key that could read them, for the erasure record of this number; idempotent.
 
         Other values sealed under the same keys are sealed again under new ones. When this returns, nothing of the
-        openings is left in the file, in its write-ahead log or in the key file. Raises AuditUnavailable if it is
-        uncertain whether it is complete; opening the log again finishes it.
+        openings is left in the file, in its write-ahead log or in the key file. Raises AuditUnavailable if the erasure
+        may be incomplete; opening the log again finishes it.
         """
         targets = list(targets)
         with self._mutex:
@@ -247,7 +247,7 @@ class PrivateStore:
         """Do nothing: no other process has these keys."""
 
     def _purge(self) -> None:
-        """Leave nothing of deleted rows beside the tables."""
+        """Remove all traces of deleted rows outside the tables."""
         self._link.purge()
 
     def erased_by(self, seq: int) -> dict[str, int]:
@@ -261,7 +261,7 @@ class PrivateStore:
     def hold(
         self, placed: int, *, subject: str | None = None, first: int | None = None, last: int | None = None
     ) -> None:
-        """Place a hold on a subject's openings, those of some records, or all."""
+        """Place a hold on a subject's openings, on those of some records, or on all."""
         with self._writing() as db:
             holder = None if subject is None else self._holder(db, self._subject_tag(subject))[0]
             db.execute("DELETE FROM hold WHERE placed = ?", (placed,))
@@ -316,10 +316,10 @@ class PrivateStore:
             self._replace_shelf(db, shelf)
 
     def _replace_holder(self, db: sqlite3.Connection, holder: int, numbers: Iterable[int]) -> None:
-        """Give a holder another key and seal its remaining openings under it.
+        """Give a holder a new key and seal its remaining openings under that key.
 
-        Of ``numbers``, the records with a deleted opening, those without a subject get holders of their own: they can
-        no longer be linked to that subject, not even by its key.
+        ``numbers`` are the records with a deleted opening; those that have no subject any more get holders of their
+        own, so that they can no longer be linked to that subject, not even by its key.
         """
         tag, wrapped = db.execute("SELECT pseudonym, wrapped FROM holder WHERE id = ?", (holder,)).fetchone()
         old = self._holder_key(db, holder, wrapped)
@@ -359,7 +359,7 @@ class PrivateStore:
         return self._holders_of(db, [tag])[tag]
 
     def _holders_of(self, db: sqlite3.Connection, tags: Iterable[bytes]) -> dict[bytes, tuple[int, AESGCM]]:
-        """Return numbers and keys of holders by pseudonym, created on first use, in few statements."""
+        """Return holders' numbers and keys by pseudonym, created on first use, with few statements."""
         found = {tag: self._holders.get(tag) for tag in tags}
         if missing := [tag for tag, known in found.items() if known is None]:
             marks = ", ".join("?" * len(missing))
@@ -410,7 +410,7 @@ class PrivateStore:
     def _record_tag(seq: int) -> bytes:
         return seq.to_bytes(
             8, "big"
-        )  # in order, so that the index grows at its end; no secret: the values say it
+        )  # in order, so that the index grows at its end; the order need not be secret: the values show it
 
     # -- SQL
 

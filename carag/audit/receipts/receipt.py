@@ -11,7 +11,8 @@
 
 The file is canonical JSON (RFC 8785) and one newline, so every byte of it is determined. A hit's proof holds
 ``{"from", "path", "sides", "until"}`` (:mod:`carag.audit.state.proof`). A receipt holds the question and the answer in
-clear: it belongs to the person who asked. One that the log made again holds neither, and null for each hit's proof.
+clear: it belongs to the person who asked. A receipt that the log made again holds neither, and has null for each hit's
+proof.
 
 The holder may omit parts (:mod:`carag.audit.receipts.redact`): an opening, a hit's proof (null), the opening of an
 ``until`` (its seal), or a whole hit (null). ``docs/reference/receipts.md`` has the rules.
@@ -58,7 +59,7 @@ class Receipt:
     openings : mapping of str to Opening
         Salts and values of the record's commitments.
     passages : tuple of (chunk id, text)
-        In the order of the record's hits.
+        The passages, in the order of the record's hits.
     proofs : tuple of StateProof
         One per passage, or none at all.
     """

@@ -2,12 +2,12 @@
 
 These can be removed: the opening of a commitment, a whole passage with its proof, the proof alone, and the opening of
 the minutes until which words hold. The record itself stays, because the log signed its hash: it states the number of
-passages and their words, and it binds each by a digest of chunk id and text, so a holder of the same documents can find
-out which passage was removed.
+passages and their words, and it binds each passage by a digest of chunk id and text, so a holder of the same documents
+can find out which passage was removed.
 
 The laws, over every receipt and every choice: redacting twice is redacting once; the order does not matter; nothing
-that is still shown is changed; and a redacted receipt verifies exactly if the original does. For the last, a receipt
-that does not verify is not redacted: without the altered part it might verify.
+that is still shown is changed; and a redacted receipt verifies exactly if the original does. For the last law, a
+receipt that does not verify is not redacted: without the altered part it might verify.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ def redact(
     Parameters
     ----------
     drop : collection of str
-        Commitments whose openings are removed, such as ``{"subject", "answer"}``; ``"query"`` takes its reading with
-        it.
+        Commitments whose openings are removed, such as ``{"subject", "answer"}``; removing ``"query"`` also removes its
+        reading.
     passages : collection of int
-        Passages that are removed with text, chunk id and proof; the best is 1.
+        Passages that are removed with text, chunk id and proof; the best passage is 1.
     proofs : collection of int
         Passages of which only the proof is removed.
     until : bool

@@ -2,13 +2,13 @@
 
 The asker holds the receipt, so no field may depend on passages that the asker may not use: no ids or counts of them.
 
-The record of a request is written when its answer is known, so a process that crashes after calling a remote model
+The record of a request is written when its answer is known, so a process that crashed after calling a remote model
 would have disclosed question and passages without a record. Therefore a begin record becomes durable before the call,
-and the request's own record names it. Begin records without an end are reported by a recovery record when the log is
-next opened.
+and the request's own record names that begin record. Begin records without an end are reported by a recovery record
+when the log is next opened.
 
 No claim of a refused token can be trusted, so nothing of it is recorded, not even as a hash. Many refusals of one kind
-are one denial with their number, so that strangers cannot fill the log.
+become one denial with their number, so that strangers cannot fill the log.
 """
 
 from collections.abc import Collection
@@ -24,7 +24,7 @@ from carag.errors import InvalidArgument
 
 
 def with_reading(names: Collection[str]) -> set[str]:
-    """Add what repeats one of these commitments, to omit or erase both: a reading has its question's words."""
+    """Add what repeats one of these commitments, so that both are omitted or erased: a reading repeats its question."""
     return {*names, "reading"} if "query" in names else {*names}
 
 
@@ -32,16 +32,17 @@ def with_reading(names: Collection[str]) -> set[str]:
 class BackendState(Fields):
     """The backend that was searched instead of the index of the process that answered, as needed to ask the same again.
 
-    It holds no number of rows, in total or dropped because their label was closed: the asker may not use them.
+    It holds no number of rows, neither the total nor those dropped because their label was closed, because the asker
+    may not use them.
 
     Parameters
     ----------
     name : str
-        Its kind and version.
+        The backend's kind and version.
     collection : str
-        The rows within it; never an address or a credential.
+        Which rows within it; never an address or a credential.
     dictionary : bytes
-        SHA-256 over the words that its rows have at the epoch.
+        SHA-256 over the words that its rows have at this epoch.
     shards : tuple of (str, str)
         Name and position of each part, in the backend's own terms.
     """
@@ -87,8 +88,8 @@ class IndexState(Fields):
 class Models(Fields):
     """The models that were used; ``None`` for a step that did not run.
 
-    ``rank`` is the ranker, with all that its order depends on; ``None`` by similarity alone, as before 0.3.0. ``rank``
-    and ``rerank`` are not encoded if they are ``None``.
+    ``rank`` is the ranker, with everything that its order depends on; ``None`` for ranking by similarity alone, as
+    before 0.3.0. ``rank`` and ``rerank`` are not encoded if they are ``None``.
     """
 
     embed: Label | None = None
@@ -123,10 +124,10 @@ class Access(Event):
     where : tuple of str
         Names of the metadata fields that narrowed the search, ascending; the record commits to the values.
     heads : tuple of HeadRows
-        Head rows of torn tables that hits were read with, by hit. A hit that was not found itself and only lends them
-        comes after those that were.
+        Head rows of split tables that hits were read with, by hit. A hit that was not itself found, and only lends head
+        rows, comes after those that were found.
     day : str or None
-        A code: what the day that the question names led to; ``USED`` if ``as_of`` is its end.
+        A code: what the day that the question names led to; ``USED`` if ``as_of`` is the end of that day.
     why : str
         A stable code.
     begun : int or None
@@ -190,11 +191,11 @@ class Denial(Event):
     Parameters
     ----------
     first, last : int
-        Times of the first and the last, in microseconds since 1970 UTC.
+        Times of the first and the last refusal, in microseconds since 1970 UTC.
     why : str
         A stable code, such as ``"TOKEN_SIGNATURE"``.
     issuer, audience : str or None
-        Issuer and audience that the verifier accepts; those of the refused tokens are not recorded.
+        The issuer and audience that the verifier accepts; those of the refused tokens are not recorded.
     """
 
     first: Annotated[Count, Key("t0")]

@@ -1,7 +1,7 @@
-"""Define the events of what answers depend on: documents, policy table, models, index or backend have changed.
+"""Define the events that record changes in what answers depend on: documents, policy table, models, index, backend.
 
 Each record of a change names the new and the previous value, so that a reader of the log knows without a gap which
-were in use. An evaluation records that they were tested, with the thresholds and the result.
+values were in use. An evaluation records that these were tested, with the thresholds and the result.
 """
 
 from collections.abc import Mapping
@@ -131,11 +131,11 @@ class RowsIn(Fields):
     Parameters
     ----------
     name : str
-        Its kind; for the new place also its version.
+        The backend's kind; for the new place, also its version.
     collection : str
         The rows within it; never an address or a credential.
     epoch : int
-        Its last epoch when the rows were compared, or when the store last wrote there.
+        The backend's last epoch when the rows were compared, or when the store last wrote there.
     """
 
     name: Label
@@ -145,12 +145,12 @@ class RowsIn(Fields):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Move(Event):
-    """A store's rows are searched in another place, after they were compared with those of the store.
+    """A store's rows are now searched in another place, where they were first compared with those of the store.
 
     The record is written before the store notes the new place. A run that was killed in between is repeated, and so is
-    its record; the answers after it, each of which names the backend that was searched, show which of the two took
-    effect. They also show a place that was filled again from the store without comparison, as when the native index is
-    opened again.
+    its record; later answers, each of which names the backend that was searched, show which of the two took effect.
+    They also show a place that was filled again from the store without comparison, as when the native index is opened
+    again.
 
     Parameters
     ----------
@@ -159,7 +159,7 @@ class Move(Event):
     before, after : RowsIn or None
         ``None`` for the index of the process that answers; not both.
     root : bytes
-        Their state root, which the new place and the store itself led to.
+        The rows' state root, to which both the new place and the store itself led.
     """
 
     at: Count

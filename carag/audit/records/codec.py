@@ -1,6 +1,6 @@
-"""Write, read and check the parts of a record by one table of their fields: the annotations of their classes.
+"""Write, read and check the parts of a record by one table of their fields: the annotations on their classes.
 
-A field's annotation names the values it takes. Its line of the table adds what is not plain from the type::
+A field's annotation names the values that it takes. Its line in the table adds what the type does not show::
 
     table: Digest                                  32 bytes, base64url
     started: Annotated[Count, Key("t0")]           the name in the record, if it is not that of the attribute
@@ -37,7 +37,7 @@ class Kind(NamedTuple):
 
 
 class Key(NamedTuple):
-    """Mark a field whose name in the record is another than that of its attribute."""
+    """Mark a field whose name in the record differs from that of its attribute."""
 
     name: str
 
@@ -51,7 +51,7 @@ def _itself(value: Any) -> Any:
 
 
 def integer(low: int, high: int = _fields.MAX_INTEGER) -> Kind:
-    """Describe an integer of a range."""
+    """Describe an integer within a range."""
 
     def check(name: str, value: Any) -> Any:
         if (

@@ -1,7 +1,7 @@
 """Compute salted commitments to subject, question and answer, so that a record need not hold them.
 
-A plain hash of a user name can be guessed from a dictionary in seconds, so each value gets a fresh 32-byte salt. Salt
-and value together are the *opening*. Once the opening is deleted, the commitment reveals nothing, while the record
+The user name behind a plain hash can be guessed from a dictionary in seconds, so each value gets a fresh 32-byte salt.
+Salt and value together are the *opening*. Once the opening is deleted, the commitment reveals nothing, while the record
 that contains it keeps every proof (GDPR Art. 17; EDPB Guidelines 02/2025).
 """
 
@@ -47,8 +47,8 @@ def commit(name: str, value: str, salt: bytes) -> bytes:
 def hmac_sha256(key: bytes, message: bytes) -> bytes:
     """Compute HMAC-SHA256 (RFC 2104 section 2) with a key of 32 bytes.
 
-    :func:`hmac.digest` releases the interpreter lock each time, and with other busy threads getting it back costs more
-    than the hash: without it 64 clients append a quarter more records.
+    :func:`hmac.digest` releases the interpreter lock each time, and if other threads are busy, getting the lock back
+    costs more than the hash: without that function, 64 clients append a quarter more records.
     """
     inner = hashlib.sha256(key.translate(_INNER) + _INNER_REST + message).digest()
     return hashlib.sha256(key.translate(_OUTER) + _OUTER_REST + inner).digest()

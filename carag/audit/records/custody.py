@@ -1,7 +1,7 @@
 """Define the `erasure`, `hold` and `disclosure` events: what people did with the values behind commitments.
 
-An erasure names the affected records or, if they are one person's, only their number: a list would permanently link a
-person's records together. The record commits to the list, so that an operator can show which they were.
+An erasure names the affected records or, if they belong to one person, only their number: a list would permanently link
+a person's records together. The record commits to the list, so that an operator can show which records they were.
 """
 
 from collections.abc import Iterable
@@ -21,17 +21,17 @@ OPENERS: Final = ("auditor", "privacy_officer")
 
 
 class Target(NamedTuple):
-    """One value to erase: that of the commitment ``field`` of record ``seq``."""
+    """One value to erase: that of the commitment ``field`` in record ``seq``."""
 
     seq: int
     field: str
 
 
 class Basis(StrEnum):
-    """The legal basis of an erasure. The first two yield to a duty to keep the values, the others do not."""
+    """The legal basis of an erasure. The first two yield to a duty to keep the values; the others do not."""
 
     REQUEST = "GDPR_17_1"
-    """The person requests it, or withdraws consent: GDPR Art. 17(1)(a) to (c); yields to Art. 17(3)(b)."""
+    """The person requests the erasure, or withdraws consent: GDPR Art. 17(1)(a) to (c); yields to Art. 17(3)(b)."""
     STORAGE_LIMIT = "GDPR_5_1_E"
     """The values are no longer needed: GDPR Art. 5(1)(e)."""
     UNLAWFUL = "GDPR_17_1_D"
@@ -56,7 +56,7 @@ class Erasure(Event):
     fields : tuple of str
         Names of the commitments that can no longer be opened.
     records : tuple of int
-        The records; empty if they are one person's, or too many to name.
+        The records; empty if they belong to one person, or are too many to name.
     """
 
     basis: Basis
@@ -112,7 +112,7 @@ class Hold(Event):
     first, last : int or None
         Range of records, with RECORDS.
     placed : int or None
-        The record that placed the hold, if it is released.
+        The record that placed the hold, if this event releases it.
     """
 
     action: HoldAction
@@ -146,7 +146,7 @@ class Disclosure(Event):
     fields : tuple of str
         The fields asked for; empty means all.
     role : str or None
-        ``None`` if the role may not open any.
+        ``None`` if the role may not open any value.
     outcome : Outcome
         ANSWER or REFUSE.
     why : str

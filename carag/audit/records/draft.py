@@ -2,7 +2,7 @@
 
 Hashing texts, committing to values and encoding take most of an append's time and need no order, so callers do them in
 parallel, with placeholders of full width for the two numbers; the one writing thread puts in the real ones. The result
-is byte for byte that of :meth:`~carag.audit.records.record.Record.to_bytes`, which readers check.
+is, byte for byte, what :meth:`~carag.audit.records.record.Record.to_bytes` gives, which readers check.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _TIME: Final = b'"tc":%d,'
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A record without sequence number and commit time; the template has the greatest ones as placeholders."""
+    """A record without sequence number and commit time; the template has the greatest possible ones as placeholders."""
 
     template: bytes
     event: Event

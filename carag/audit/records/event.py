@@ -2,8 +2,8 @@
 
 An event holds what the caller of the log knows about one request or one change; the log wraps it into a record
 (:mod:`carag.audit.records.record`). It must not contain personal data or free text, because a record is kept for years
-and never altered: the record commits to values that name people, reasons are codes, and a role or purpose that is not
-in the policy table is ``None``, not the text that was typed.
+and never altered: values that name people are committed to, reasons are codes, and a role or purpose that is not in the
+policy table is ``None``, not the text that was typed.
 """
 
 from typing import ClassVar, Final
@@ -13,7 +13,7 @@ from carag.audit.records.kinds import RecordKind
 
 UNDISCLOSED: Final = frozenset({"conversation", "entities", "targets"})
 """Commitments whose values no receipt contains: lists of companies are inside information, and the asker holds the
-receipt; a conversation and lists of erased records link records together. They stay sealed, for auditors."""
+receipt; a conversation and lists of erased records link records together. Their values stay sealed, for auditors."""
 
 
 class Event(Fields):

@@ -1,8 +1,8 @@
 """Define passages as returned to the asker, and the hits by which a record names them.
 
 A hit in a record is ``[digest, word, similarity in millionths, cited]``. The digest is the first 20 bytes of
-``SHA-256("carag/hit/v1" NUL chunk id NUL SHA-256 of the text)``: it binds chunk and text without repeating them,
-because the receipt holds both in full, and its proofs lead to the index state with all 32 bytes of the text's hash.
+``SHA-256("carag/hit/v1" NUL chunk id NUL SHA-256 of the text)``: it binds chunk and text without repeating them. The
+receipt holds both in full, and its proofs lead to the index state with all 32 bytes of the text's hash.
 """
 
 import hashlib
@@ -43,7 +43,7 @@ class HeadRows(NamedTuple):
     """The number of the hit whose text holds the rows."""
     start: Count
     end: Positive
-    """Their range of characters in that text."""
+    """The rows' range of characters in that text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +107,7 @@ class Passage:
     cited : bool
         Whether the answer cites it.
     text_sha256 : bytes, optional
-        SHA-256 of the text's UTF-8, if it is already known; no receipt verifies with another.
+        SHA-256 of the text's UTF-8, if it is already known; no receipt verifies with a different hash.
     """
 
     chunk: str

@@ -22,7 +22,7 @@ Masks: TypeAlias = tuple[tuple[Bits, Bits], ...]
 class EntityRule(Fields):
     """Kind and length of a list of entities. The record commits to the entities on it.
 
-    Not even their hash is a field: there are so few companies that all could be tried.
+    Not even the hash of these is a field: there are so few companies that all could be tried.
 
     Parameters
     ----------
@@ -50,11 +50,11 @@ class PolicyApplied(Fields):
     table : bytes
         SHA-256 of the role and purpose table.
     masks : tuple of (required, forbidden)
-        Up to eight pairs of 27-bit vectors; without any, nothing is admitted.
+        Up to eight pairs of 27-bit vectors; without any pair, nothing is admitted.
     entities : EntityRule, optional
         The list that applied to them.
     reopened : tuple of (required, forbidden)
-        Further pairs that admitted, under their own list, ``reopened_entities``.
+        Further pairs that admitted passages, under their own list, ``reopened_entities``.
     cooling : int
         Minutes for which a report of a material event must have been public.
     """

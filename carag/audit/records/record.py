@@ -74,7 +74,7 @@ class Record:
     log : str
         Origin of the log, so that a record cannot be moved to another.
     seq : int
-        Index of the leaf, so that it cannot be moved within its log.
+        Index of the leaf, so that a record cannot be moved within its log.
     id : bytes
         16 random bytes.
     committed : int
@@ -84,7 +84,7 @@ class Record:
     hits : tuple of Hit
         Best first, as returned to the asker.
     retain : str
-        Its retention class; the default one is not encoded.
+        The record's retention class; the default class is not encoded.
     """
 
     log: str

@@ -1,9 +1,9 @@
 """Define retention classes: how long a record is kept, and under which law.
 
-Records are never altered, so this determines until when a record may not be pruned, and whether the values behind its
-commitments must be kept as long. Where the duty is to keep the *content* (what was said to whom), a person's request
-for erasure waits for it: GDPR Art. 17(3)(b). Where it is to keep *logs*, data protection law goes first: AI Act Art.
-19(1), "unless provided otherwise in ... Union law on the protection of personal data".
+Records are never altered, so the class determines until when a record may not be pruned, and whether the values behind
+its commitments must be kept as long. Where the duty is to keep the *content* (what was said to whom), a person's
+request for erasure has to wait: GDPR Art. 17(3)(b). Where the duty is to keep *logs*, data protection law goes first:
+AI Act Art. 19(1), "unless provided otherwise in ... Union law on the protection of personal data".
 
 This is an engineering control with its sources, not legal advice; the operator decides which class applies.
 """
@@ -31,9 +31,9 @@ class RetentionClass:
     months : int
         Retention from the commit time on; at least six.
     binds_values : bool
-        Whether it is also a duty to keep the committed values.
+        Whether this is also a duty to keep the committed values.
     law : str
-        The law that imposes it.
+        The law that imposes the duty.
     """
 
     code: str

@@ -1,7 +1,7 @@
 """Define the `anchor`, `key` and `recovery` events: what happened to the log itself.
 
-The evidence of an anchor is in ``anchors/`` of the log's directory; the record has its digest, so that it can be lost
-but not exchanged. A change of keys is signed under the key trusted until then.
+The evidence of an anchor is in ``anchors/`` of the log's directory; the record has its digest, so that the evidence can
+be lost but not exchanged. A change of keys is signed under the key trusted until then.
 """
 
 from dataclasses import dataclass
@@ -51,16 +51,16 @@ class KeyAction(StrEnum):
     """What happens to the key that the event names."""
 
     ROTATE = "rotate"
-    """The key becomes the log's; the previous one also signs, until ``until``."""
+    """The key becomes the log's key; the previous one also signs, until ``until``."""
     ADD = "add"
-    """The key signs in addition to the log's."""
+    """The key signs in addition to the log's key."""
     REVOKE = "revoke"
     """The key is no longer trusted; the log ends, and only its first ``good`` records count."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeyChange(Event):
-    """A key of the log was rotated, added or revoked. Its name is the log's.
+    """A key of the log was rotated, added or revoked. The key has the log's name.
 
     Parameters
     ----------
@@ -97,7 +97,7 @@ class KeyChange(Event):
 
 @dataclass(frozen=True, slots=True)
 class Recovery(Event):
-    """Unfinished work was found when the log was opened, or its files were filled, backed up or restored.
+    """Unfinished work was found when the log was opened, or the log's files were filled, backed up or restored.
 
     Parameters
     ----------

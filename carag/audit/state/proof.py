@@ -1,6 +1,6 @@
 """Prove that a passage was in the index state that a record names, under its word.
 
-A *label* states which word a passage has from which minute until which. The index state at an instant of the store's
+A *label* states which word a passage has, from one minute until another. The index state at an instant of the store's
 knowledge is one root hash over all labels open at that instant; the record holds it as ``index.snapshot``. A proof can
 be checked with SHA-256 alone.
 
@@ -11,12 +11,13 @@ be checked with SHA-256 alone.
 Bytes are base64url without padding, minutes are since 1970 UTC. The *seal* is a salted commitment (``commitment.py``)
 to the minute until which the word holds, ``HMAC-SHA256(salt, "carag/commit/v1" NUL "until" NUL decimal)``: a proof
 about a day in the past must not reveal when the label changed later, and a neighbour's entry hash, which every proof
-shows, must not confirm a guess of its text and word. The salt is ``HMAC-SHA256(key, "carag/state/v1" NUL entry)``, of
-the entry with the bare minute for ``u``; the key never leaves the store.
+shows, must not confirm a guess of the neighbour's text and word. The salt is ``HMAC-SHA256(key, "carag/state/v1" NUL
+entry)``, taken over the entry with the bare minute for ``u``; the key never leaves the store.
 
 **Place** of a label: ``HMAC-SHA256(key, "carag/state/place/v1" NUL chunk id LF from)``, ``from`` in decimal, read as
 256 bits, first bit first. It is keyed because a proof shows other labels' places: under a plain hash of public
-accession numbers and minutes the holder of many proofs could test whether a guessed hidden label's place is occupied.
+accession numbers and minutes, the holder of many proofs could test whether the place of a guessed hidden label is
+occupied.
 
 **Root** of a set of labels that share their first ``d`` bits, beginning with all of them and ``d = 0``::
 
@@ -26,14 +27,14 @@ accession numbers and minutes the holder of many proofs could test whether a gue
     otherwise      SHA-256(0x01 || root of those with bit 0 || root of those with bit 1)
 
 **Proof**: the label's ``from``; the opening or the seal of its ``until``; ``path``, the sibling hashes from the leaf
-up; and ``sides``, for each of them L or R, the side of the sibling. It is valid if folding it up gives the root::
+up; and ``sides``, which gives the side of each sibling, L or R. It is valid if folding it up gives the root::
 
     hash = SHA-256(0x00 || entry)
     L: hash = SHA-256(0x01 || sibling || hash)        R: hash = SHA-256(0x01 || hash || sibling)
 
-A relabel changes only the paths of its own labels, about log2(n) hashes each, where the log's sorted tree would be
-hashed again from the first insertion on. The root depends on the labels and the key alone, not on the order of
-insertion, and proofs reveal of the other labels only roughly how many there are.
+A relabel changes only the paths of its own labels, about log2(n) hashes each, whereas a sorted tree such as the log's
+would be hashed again from the first insertion on. The root depends on the labels and the key alone, not on the order of
+insertion, and proofs reveal only roughly how many other labels there are.
 
 A proof states that in the index state that the record names, this chunk had this text and, from ``from`` on, this
 word; if ``until`` is opened, until that minute. It does not state that the chunk had no other label.
@@ -119,7 +120,7 @@ class StateProof:
     Parameters
     ----------
     since : int
-        Minute from which its word holds.
+        Minute from which the label's word holds.
     until : Opening or bytes
         Salt and value of the minute until which the word holds, or only the seal.
     path : tuple of bytes

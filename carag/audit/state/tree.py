@@ -1,4 +1,4 @@
-"""Store the hash tree of the index state in a file, which is updated along the paths of changed labels.
+"""Store the hash tree of the index state in a file that is updated along the paths of changed labels.
 
 :mod:`carag.audit.state.proof` defines the root; this file's layout is internal. The labels are in 8,192 buckets by the
 first thirteen bits of their place, one row per bucket, so that a changed label rewrites its bucket and thirteen hashes
@@ -33,7 +33,7 @@ _DEPTH: Final = 13  # levels above the buckets
 _BUCKETS: Final = 1 << _DEPTH
 _PAIR: Final = 2 * HASH_SIZE  # bytes of a place and a leaf hash
 _SCHEMA: Final = (
-    # Roots are in a table of their own, so that reading all of them at opening reads nothing else.
+    # Roots have a table of their own, so that reading all of them at opening reads nothing else.
     "CREATE TABLE IF NOT EXISTS root (prefix INTEGER PRIMARY KEY, hash BLOB NOT NULL) STRICT",
     "CREATE TABLE IF NOT EXISTS bucket (prefix INTEGER PRIMARY KEY, labels BLOB NOT NULL) STRICT",
     "CREATE TABLE IF NOT EXISTS note (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID",
@@ -105,7 +105,7 @@ class Bucket:
         return known
 
     def _split(self, low: int, high: int) -> int:
-        """Find where the first bit in which the labels differ becomes 1."""
+        """Find the position at which the first bit in which the labels differ becomes 1."""
         bit = (self.places[low] ^ self.places[high - 1]).bit_length() - 1
         return bisect_left(self.places, self.places[high - 1] >> bit << bit, low, high)
 
@@ -152,14 +152,14 @@ class StateView:
         return self._levels[_DEPTH][0] or EMPTY_ROOT
 
     def paths(self, places: Sequence[int]) -> list[LabelPath]:
-        """Return the paths from the labels at some places to the root; CorruptFile if one has no label."""
+        """Return the paths from the labels at some places to the root; CorruptFile if a place has no label."""
         buckets = self._buckets({_prefix(where) for where in places})
         return [self._path(buckets[_prefix(where)], where) for where in places]
 
     def _path(self, bucket: Bucket, where: int) -> LabelPath:
         found = bucket.path(where)
         if found is None:
-            raise CorruptFile("the index state does not hold a label the search found; delete the state file")
+            raise CorruptFile("the index state lacks a label that the search found; delete the state file")
         leaf, siblings, sides = found
         prefix = _prefix(where)
         for level in self._levels[:_DEPTH]:
@@ -215,7 +215,7 @@ class StateTree:
         self._path = path
         self._lock = threading.RLock()
         self._levels = _empty()
-        try:  # readable by its owner only, like the store, whose key maps labels to places
+        try:  # readable only by its owner, like the store, whose key maps labels to places
             os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
         except IsADirectoryError as error:
             raise CorruptFile(f"{path} is a directory; delete it to have it rebuilt") from error

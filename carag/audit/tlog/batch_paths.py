@@ -1,7 +1,7 @@
 """Compute inclusion proofs of newly added leaves from the tree's frontier before and after, without look-ups.
 
 A leaf's siblings are perfect subtrees inside its own peak, then all peaks to the right folded into one hash, then the
-peaks to the left. Those inside its peak are nodes that the batch completed or peaks from before.
+peaks to the left. The subtrees inside its peak are nodes that the batch completed, or earlier peaks.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 r"""Encode the message of a timestamped cosignature on a checkpoint (``c2sp.org/tlog-cosignature``).
 
-A cosignature by a witness states that at that time this is the largest consistent tree of this log that it has seen.
+A witness's cosignature states that, at that time, this is the largest consistent tree of this log that it has seen.
 Its line holds ``key id || uint64 time || signature``, with the time in seconds since 1970.
 
 An Ed25519 key (signature type 0x04) signs two lines and the checkpoint's text::

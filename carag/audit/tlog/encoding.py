@@ -1,11 +1,11 @@
-"""Encode canonical JSON (RFC 8785) and base64: one value has one byte string, so that its hash identifies it.
+"""Encode canonical JSON (RFC 8785) and base64: each value has one byte string, whose hash identifies the value.
 
 The JSON is the part of RFC 8785 (JCS) that a record needs: objects with ASCII snake_case keys, arrays,
 strings, integers below 2**53 and null, nested at most 16 deep. There are no floats and no booleans, so
 ``json.dumps`` with sorted keys and no spaces writes the RFC's bytes.
 
 Every reader of :mod:`carag.audit` decodes, encodes again and compares, so that bytes that do not come back unchanged (a
-duplicate key, a space, stray base64 bits) are refused without a list of such cases.
+duplicate key, a space, stray base64 bits) are refused without listing such cases.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Verify checkpoints with several keys of one log, which a verifier holds after the log's key was rotated."""
+"""Verify checkpoints with several keys of one log, as a verifier holds them after the log's key was rotated."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class LogVerifier:
         return next((found for key in self.keys if (found := key.signature_on(note))), None)
 
     def verifies(self, note: Note) -> bool:
-        """Tell whether any of the keys signed the note, and all signatures by them are valid."""
+        """Tell whether any of the keys signed the note, and all signatures by these keys are valid."""
         return signed_by_known(note, self.keys)
 
 
@@ -61,7 +61,7 @@ def parse_vkeys(text: str) -> tuple[NoteKey, ...]:
     ]
     if len({key.name for key in keys}) > 1:
         names = ", ".join(sorted({key.name for key in keys}))
-        raise InvalidArgument(f"these keys belong to different logs: {names}; give those of one")
+        raise InvalidArgument(f"these keys belong to different logs: {names}; give the keys of one log")
     if len({key.key_id for key in keys}) < len(keys):
         raise InvalidArgument(f"a key of {keys[0].name} is listed twice; list each once")
     if not any(isinstance(key, VerifierKey) for key in keys):
@@ -80,7 +80,7 @@ def signed_by_known(note: Note, keys: Sequence[NoteKey]) -> bool:
 
 
 def signed_by_others(note: Note, key: NoteKey) -> str:
-    """Explain who signed a note that no given key signed, so that no verdict is possible, and what to do."""
+    """Explain who signed a note that no given key signed, so that there can be no verdict, and say what to do."""
     keys = key.keys if isinstance(key, LogVerifier) else (key,)
     signers = ", ".join(f"{one.name}+{one.key_id.hex()}" for one in note.signatures)
     given = ", ".join(f"{one.name}+{one.key_id.hex()}" for one in keys)

@@ -1,9 +1,9 @@
 """Hash, grow, prove and verify the Merkle tree of RFC 6962 over SHA-256.
 
-These are pure functions of hashes and sizes. Functions that prove take a :data:`NodeReader`, which returns the hash of
-a *perfect* subtree by ``(level, n)``: the one over leaves ``n * 2**level`` to ``(n + 1) * 2**level - 1``. Perfect
-subtrees never change once complete, so a log stores each of them once and every proof takes a few look-ups. Section
-numbers are RFC 9162's, whose tree is the same.
+These are pure functions of hashes and sizes. Functions that make proofs take a :data:`NodeReader`, which returns the
+hash of a *perfect* subtree by ``(level, n)``: the subtree over leaves ``n * 2**level`` to ``(n + 1) * 2**level - 1``.
+Perfect subtrees never change once complete, so a log stores each of them once and every proof takes a few look-ups.
+Section numbers are RFC 9162's, whose tree is the same.
 """
 
 from __future__ import annotations

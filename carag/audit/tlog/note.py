@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 MAX_SIGNATURES: Final = 100
-"""Most signatures of a note."""
+"""Greatest number of signatures on a note."""
 KEY_ID_SIZE: Final = 4  # bytes
 _MAX_NAME: Final = 200  # characters
 _DASH: Final = "\u2014 "
@@ -64,13 +64,13 @@ class NoteSignature:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """A text, ending in a newline, with its signatures. Parsing checks the form only; ``NoteKey.verifies`` the rest."""
+    """A text, ending in a newline, with its signatures. Parsing checks only the form, ``NoteKey.verifies`` the rest."""
 
     text: str
     signatures: tuple[NoteSignature, ...]
 
     def signed_also(self, signatures: Iterable[NoteSignature]) -> Note:
-        """Return the note with further signature lines, except by keys that have signed it already."""
+        """Return the note with further signature lines, except those by keys that have signed it already."""
         here = {(signature.name, signature.key_id) for signature in self.signatures}
         new = [s for s in signatures if (s.name, s.key_id) not in here]
         return Note(self.text, (*self.signatures, *new))
@@ -108,7 +108,7 @@ class NoteKey(Protocol):
 
     @property
     def key_id(self) -> bytes:
-        """Four bytes that distinguish the key from others of its name."""
+        """Four bytes that distinguish the key from others with the same name."""
 
     def signature_on(self, note: Note) -> NoteSignature | None:
         """Find this key's signature on a note, verified or not."""

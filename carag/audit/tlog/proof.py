@@ -1,4 +1,4 @@
-"""Read and write files of inclusion and consistency proofs, each with the signed checkpoint to which it leads.
+"""Read and write files with inclusion and consistency proofs, each with the signed checkpoint to which it leads.
 
 An inclusion proof is written as ``c2sp.org/tlog-proof@v1`` without its optional ``extra`` line, which nothing
 authenticates; a consistency proof as the request body of ``c2sp.org/tlog-witness``, so that it can be posted to a
@@ -18,7 +18,7 @@ from carag.errors import CorruptFile
 _HEADER: Final = "c2sp.org/tlog-proof@v1\n"
 """First line of an inclusion proof."""
 _MAX_HASHES: Final = 63
-"""Most hashes of a proof: the depth of the largest tree."""
+"""Greatest number of hashes in a proof: the depth of the largest tree."""
 
 
 @dataclass(frozen=True, slots=True)

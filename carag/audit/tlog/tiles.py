@@ -1,8 +1,8 @@
 """Name and read the tiles of a log's tree (`c2sp.org/tlog-tiles`): 256 hashes each, from which any proof can be made.
 
 A tile ``<L>/<N>`` holds the hashes of the perfect subtrees ``(8 * L, 256 * N)`` to ``(8 * L, 256 * N + 255)``. It never
-changes once full; before that it is served as ``<N>.p/<W>``, with the first ``W`` of them. A bundle ``entries/<N>``
-holds the records themselves.
+changes once full; before that it is served as ``<N>.p/<W>``, with the first ``W`` of its hashes. A bundle
+``entries/<N>`` holds the records themselves.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _HEIGHT: Final = 8
 """Levels of the tree in a tile."""
 _MAX_LEVEL: Final = 63
 _ENTRIES: Final = -1
-"""Stands for a level: the records whose hashes are the tiles of level 0."""
+"""Stands in place of a level: the records whose hashes are in the tiles of level 0."""
 _PATH: Final = re.compile(r"(entries|0|[1-9]\d?)/((?:x\d{3}/)*\d{3})(?:\.p/([1-9]\d{0,2}))?", re.ASCII)
 """Level, index in groups of three digits, width; each number has one spelling."""
 
@@ -36,7 +36,7 @@ class Tile(NamedTuple):
 
     @classmethod
     def parse(cls, path: str) -> Self | None:
-        """Read a path as the specification spells it; None for any other.
+        """Read a path as the specification spells it; None for any other path.
 
         Examples
         --------

@@ -1,4 +1,4 @@
-"""Read what the pages of the console show; who may see it is decided here, and the result is plain JSON.
+"""Read what the pages of the console show. Who may see it is decided here, and the result is plain JSON.
 
 Pages have no access to engine, log or store. Questions and explanations do not come here: they are ordinary requests.
 """
@@ -53,7 +53,7 @@ class Nothing(Strict):
 
 
 class Records(Strict):
-    """Which records are wanted, newest first."""
+    """Which records are wanted; they are listed newest first."""
 
     since: _Day | None = None
     until: _Day | None = None
@@ -80,7 +80,7 @@ class OpeningAsked(OneRecord):
 
 
 class ChunkAsked(Strict):
-    """A passage whose labels are wanted; and the cell by whose right, if any."""
+    """A passage whose labels are wanted, and the cell, if any, whose right is used."""
 
     chunk_id: _Word
     role: _Word | None = None
@@ -162,7 +162,7 @@ class Desk:
     def record(
         self, said: OneRecord, token: str, verifier: GrantVerifier, session: Session
     ) -> dict[str, Any]:
-        """Show one record with its proof: any for an auditor, else the viewer's own."""
+        """Show one record with its proof: any record to an auditor, else only the viewer's own."""
         is_auditor = "audit" in verifier.duties
         if is_auditor:
             self._check_audit(token, verifier)
@@ -243,7 +243,7 @@ class Desk:
         if said.proposed is not None:
             try:
                 changes = compare(table, PolicyTable.from_toml(said.proposed, vocabulary))
-            except InvalidArgument as error:  # its message quotes only the proposal, to its author
+            except InvalidArgument as error:  # the message quotes only the proposal, to its author
                 return {**found, "mistake": str(error)}
             found["changes"] = [change.to_json() for change in changes]
         return found

@@ -1,4 +1,4 @@
-"""Keep a verified token in a cookie, and refuse forms that another site sends in its name.
+"""Keep a verified token in a cookie, and refuse forms that another site sends with it.
 
 There is no server-side session: the cookie is the token, and every request verifies it.
 """
@@ -38,7 +38,8 @@ VERIFY_HEADERS: Final = {
     **HEADERS,
     "Content-Security-Policy": "frame-ancestors 'none'",
 }
-"""For the page that verifies receipts: it states its own policy, with hashes of its script and style, and no host."""
+"""For the page that verifies receipts: it states its own policy, with hashes of its script and style and without
+hosts."""
 
 
 def cookie(token: str, expires: int) -> str:
@@ -54,7 +55,7 @@ def forgotten() -> str:
 
 
 def token_in(request: Request) -> str:
-    """Return the token of a request; empty without one, or with several, of which one must be another's."""
+    """Return the token of a request; empty without one, or with several, one of which must be somebody else's."""
     found = [
         value.strip()
         for header in request.headers.getlist("cookie")

@@ -43,7 +43,7 @@ class _NoLogin(Exception):
 
 
 def mount_console(app: Starlette, service: Service) -> None:
-    """Serve the pages of a service under ``/console`` of an application, and that of its interface under ``/docs``."""
+    """Serve a service's pages under ``/console`` of an application, and the page of its interface under ``/docs``."""
     for path in ("/", "/console"):
         app.add_route(path, _to_home)
     app.add_route("/docs", docs)
@@ -112,7 +112,7 @@ async def console_logout(request: Request) -> Response:
 
 
 async def console_ask(request: Request) -> Response:
-    """Ask one question in two sessions of the viewer, side by side; each is a request of its own, and recorded."""
+    """Ask one question in two of the viewer's sessions, side by side; each is a request of its own, and recorded."""
     if request.method == "GET":
         return _written("ask.html", {**await _read(request, "bits"), "asked": None})
     said = await posted(request, _service(request).settings.max_body)
@@ -251,7 +251,7 @@ ROUTES: Final = (
 
 
 async def _answered(request: Request, operation: str, token: str, said: dict[str, Any]) -> dict[str, Any]:
-    # A page can show two sessions, and must wait for the slower, so the release is not told who asks.
+    # A page can show two sessions and must wait for the slower one, so the release is not told who asks.
     found: dict[str, Any] = json.loads(
         await _service(request).answered(operation, Asker(token), json.dumps(said).encode())
     )

@@ -100,7 +100,7 @@ def history_drawing(labels: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _edges(labels: Sequence[dict[str, Any]], since: str, until: str) -> list[int | None]:
-    """Return all edges of an axis in order, with None (no end) last; a label of zero duration still gets a column."""
+    """Return all edges of an axis in order, with None (no end) last; even a label of zero duration gets a column."""
     edges = sorted({edge for one in labels for edge in (one[since], one[until]) if edge is not None})
     found: list[int | None] = [*edges, None] if any(one[until] is None for one in labels) else [*edges]
     return found if len(found) > 1 else [*found, None]

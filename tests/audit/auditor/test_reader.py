@@ -87,7 +87,7 @@ def test_a_log_written_to_while_it_is_read_cannot_be_told(copy, build, grown):
             build.grow(log, 2)
         found = examine(reader)
     assert found.verdict is Verdict.UNDECIDED
-    assert "written to while it was read" in found.reason
+    assert "written to while it was being read" in found.reason
 
 
 def test_a_log_left_by_a_crash_is_read_whole(tmp_path, build):
