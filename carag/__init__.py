@@ -1,11 +1,11 @@
 """CARAG: compliance-aware vector search with a native core, and a receipt for every answer.
 
-:class:`Index` searches vectors and :class:`TextIndex` words under a policy; neither keeps an audit record.
-:class:`Engine` answers questions over regulated documents: text that a person may not use for the stated purpose never
-reaches that person, the model or a log.
+:class:`Index` searches vectors and :class:`TextIndex` searches words, both under a policy; neither keeps an audit
+record. :class:`Engine` answers questions over regulated documents: text that a person may not use for the stated
+purpose never reaches that person, the model or a log.
 
-Names are loaded on first use, so that ``Index`` needs numpy alone and ``carag.audit`` neither numpy nor the native
-core. A name whose extra is not installed raises an error that names the extra.
+Names are loaded on first use, so that ``Index`` needs only numpy, and ``carag.audit`` needs neither numpy nor the
+native core. A name whose extra is not installed raises an error that names the extra.
 """
 
 from __future__ import annotations

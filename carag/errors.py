@@ -131,7 +131,7 @@ def type_and_place(error: BaseException) -> str:
 
 
 def without_frames(error: BaseException) -> None:
-    """Remove the stack frames from an error and its causes: their variables hold text not yet recorded as released.
+    """Remove stack frames from an error and its causes, because their variables hold text not yet recorded as released.
 
     A note on each error says where it was raised.
     """

@@ -1,4 +1,4 @@
-"""Check that the packages of an extra are installed, before work starts rather than at a failed import in the middle.
+"""Check that an extra's packages are installed before work starts, so that no import fails in the middle of it.
 
 The packages of an extra are read from CARAG's own metadata, so that ``pyproject.toml`` is the only list.
 """
@@ -45,7 +45,7 @@ def _brings(extra: str) -> Iterator[str]:
                 yield found[1]
 
 
-@cache  # it takes milliseconds, and is asked for with every HTML document
+@cache  # this takes milliseconds, and is asked for with every HTML document
 def _declared() -> list[str]:
     try:
         return requires(_PROJECT) or []

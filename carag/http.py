@@ -1,7 +1,7 @@
 """Send one HTTP request, bounded in time and size.
 
 :mod:`http.client` follows no redirect, reads no proxy from the environment and keeps no cookie, so a request goes to
-the server that is named and to no other. Nothing is logged, and no error quotes a request or an answer.
+the server named and to no other. Nothing is logged, and no error quotes a request or an answer.
 """
 
 from __future__ import annotations
@@ -51,17 +51,17 @@ class Reply:
 
     status: int
     headers: Mapping[str, str]
-    """By their names in lower case."""
+    """The headers, by their names in lower case."""
     kind: str
     """The content type, without parameters; empty if the header is missing."""
     charset: str
-    """As the header states it, or empty."""
+    """The value as the header states it, or empty."""
     body: bytes | None
-    """None if it was not wanted."""
+    """The body; None if it was not wanted."""
 
 
 def server_of(url: str) -> tuple[Server, str]:
-    """Return the server of an http or https address, and what to ask of it.
+    """Return the server in an http or https address, and what to ask the server for.
 
     Examples
     --------
@@ -112,15 +112,15 @@ def send(
     method, server, target, headers, body
         The request.
     seconds : float
-        For all of it; only looking up the host's name may take longer.
+        The limit for the whole request; only looking up the host's name may take longer.
     most : int
         The greatest number of bytes of a body.
     wants : callable, optional
-        Tells by status and content type whether the body is read.
+        Tells from status and content type whether to read the body.
     connect : callable, optional
         Makes the connection; by default to the server's host.
     tls : ssl.SSLContext, optional
-        For one who sends often: reading the system's certificates takes milliseconds. By default a new one.
+        For callers who send often, because reading the system's certificates takes milliseconds. By default, a new one.
 
     Raises
     ------
@@ -136,10 +136,10 @@ def send(
         hung_up = True
         if sock is not None:
             with suppress(OSError):  # the connection has ended already
-                # Below the TLS layer, which another thread is reading.
+                # This is below the TLS layer, which another thread is reading.
                 socket.socket.shutdown(sock, socket.SHUT_RDWR)
 
-    # A socket's time-out starts again with every byte; a server that sends one now and then never reaches it.
+    # A socket's time-out starts again with every byte, so a server that sends a byte now and then never reaches it.
     timer = Timer(seconds, hang_up)
     timer.daemon = True
     timer.start()
@@ -181,7 +181,7 @@ def _connected(server: Server, seconds: float) -> socket.socket:
 
 def _received(answer: http.client.HTTPResponse, wants: Callable[[int, str], bool], most: int) -> Reply:
     headers = {name.lower(): value for name, value in answer.headers.items()}
-    # Without the header, get_content_type() says text/plain, which would be a guess.
+    # Without the header, get_content_type() says text/plain, which is only a guess.
     kind = answer.headers.get_content_type() if "content-type" in headers else ""
     body = _body(answer, most) if wants(answer.status, kind) else None
     return Reply(answer.status, headers, kind, answer.headers.get_content_charset() or "", body)

@@ -15,7 +15,7 @@ def lazily(
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
     """Return the ``__getattr__``, ``__dir__`` and ``__all__`` of a package.
 
-    ``homes`` holds, by module below the package, the names that it defines, separated by spaces.
+    ``homes`` maps each module below the package to the names that it defines, separated by spaces.
 
     Examples
     --------
@@ -29,7 +29,7 @@ def lazily(
         if name not in home:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         found = getattr(import_module(home[name]), name)
-        setattr(sys.modules[package], name, found)  # found there without this function from now on
+        setattr(sys.modules[package], name, found)  # from now on found there without this function
         return found
 
     def names() -> list[str]:

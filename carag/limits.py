@@ -55,9 +55,9 @@ _VERSIONED: Final = re.compile(r"\.v\d+$")
 _FORM: Final = re.compile(rf"[A-Za-z0-9][A-Za-z0-9 ./&()_-]{{0,{MAX_FORM - 1}}}", re.ASCII)
 _UNFIT: Final = re.compile("[\0\ud800-\udfff]")
 _QUOTED: Final = 80
-"""Greatest number of characters of a text that a message quotes in full; of other values, twice as many."""
+"""Greatest number of characters in a text that a message quotes in full; for other values, twice as many."""
 _SHOWN: Final = 1000
-"""Greatest number of characters of a text that a message shows unquoted."""
+"""Greatest number of characters in a text that a message shows unquoted."""
 
 
 def check_id(name: str, value: object) -> None:
@@ -108,7 +108,7 @@ def check_name(name: str, value: object) -> None:
         isinstance(value, str)
         and len(value) <= MAX_LABEL
         and (
-            value.isprintable()  # nearly all are, and one call says so
+            value.isprintable()  # nearly all names are printable, and one call says so
             or all(character.isprintable() or category(character) == "Zs" for character in value)
         )
     ):

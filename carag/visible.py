@@ -1,7 +1,7 @@
 """Remove control and invisible characters from untrusted text, for terminals, logs, pages and prompts.
 
-Control characters in a form, a file name or a text can recolour a terminal, set its title, overwrite lines or reverse
-their direction. This is the only module that removes them.
+Control characters in a form, a file name or a text can recolour a terminal, set its title, or overwrite lines or
+reverse their direction. This is the only module that removes them.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def visible(text: str) -> str:
 
 
 def visible_line(text: str) -> str:
-    r"""Do the same for a text that must stay on one line, so that it cannot forge a line of output.
+    r"""Do as :func:`visible` does, for a text that must stay on one line, so that it cannot forge a line of output.
 
     Examples
     --------
@@ -58,7 +58,7 @@ def visible_json(value: object, *, indent: int | None = None) -> str:
 def logger(name: str) -> logging.Logger:
     """Return a module's logger, which writes each message on one line of visible characters."""
     named = logging.getLogger(name)
-    named.addFilter(_as_line)  # once, however often it is called
+    named.addFilter(_as_line)  # added once, however often this is called
     return named
 
 

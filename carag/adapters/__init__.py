@@ -1,4 +1,4 @@
-"""Use an engine from LangChain, LlamaIndex, Haystack or MCP: each module converts, and decides nothing.
+"""Use an engine from LangChain, LlamaIndex, Haystack or MCP: each module only converts, and decides nothing.
 
 Server code binds an engine and a session; a model supplies only the question. Import the module that you use; its extra
 has the same name: ``langchain``, ``llamaindex``, ``haystack``, ``mcp``.

@@ -1,4 +1,4 @@
-"""Bind an engine and a session to one object of a framework, so that no copy, pickle or model can reach them."""
+"""Bind an engine and a session to one object in a framework, so that no copy, pickle or model can reach them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 UNBOUND: Final[Any] = object()
-"""Takes the place of a session in an object loaded from a file, which refuses to run."""
+"""Takes the place of a session in an object loaded from a file; such an object refuses to run."""
 _CALLS: Final = ("ask", "retrieve", "explain")
 
 
@@ -41,14 +41,14 @@ class Binding:
     """An engine and a session, bound to the one object that server code made.
 
     Frameworks copy, pickle and trace the objects they are given. A binding serves its owner alone; a copied or loaded
-    one is bound to nothing, and refuses. Its only public attributes are ``k`` and ``strict``.
+    binding is bound to nothing, and refuses. Its only public attributes are ``k`` and ``strict``.
 
     Parameters
     ----------
     owner : object
         The object that asks.
     client : Source, optional
-        Instead of an engine: anything with its ``ask``, ``retrieve`` and ``explain``.
+        Instead of an engine: anything with the engine's ``ask``, ``retrieve`` and ``explain``.
     k : int
         Passages for one question; a call may ask for fewer, not for more.
     strict : bool
@@ -160,7 +160,7 @@ def metadata_of(found: Retrieval, passage: Passage) -> dict[str, Any]:
 
 
 def a_source(engine: Source | None, client: Source | None) -> Source:
-    """Return the one that is given; InvalidArgument if none or both are, it lacks a call, or its calls are awaited."""
+    """Return the one given; InvalidArgument if none or both are given, it lacks a call, or its calls are awaited."""
     source = engine if client is None else client
     if source is None or (engine is not None and client is not None):
         raise InvalidArgument("want exactly one of engine= and client=")
@@ -170,8 +170,8 @@ def a_source(engine: Source | None, client: Source | None) -> Source:
         )
     if any(inspect.iscoroutinefunction(getattr(source, name)) for name in _CALLS):
         raise InvalidArgument(
-            f"the calls of a {type(source).__name__} must be awaited; want a carag.Engine or a carag.Client, which an "
-            "adapter that is awaited calls in a thread"
+            f"the calls of a {type(source).__name__} must be awaited; want a carag.Engine or a carag.Client, which "
+            "an awaited adapter calls in a thread"
         )
     return source
 

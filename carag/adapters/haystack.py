@@ -15,7 +15,7 @@ from carag.limits import quoted
 
 require(__name__, "haystack")
 
-from haystack import Document, component, default_to_dict  # noqa: E402 - after the message what to install
+from haystack import Document, component, default_to_dict  # noqa: E402 - after the message that says what to install
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,8 +31,8 @@ __all__ = ["CaragRetriever"]
 class CaragRetriever:
     """Returns the passages that a session may use as documents, in the engine's order.
 
-    Besides ``documents`` it returns ``outcome``, ``why`` and ``record``, the number of the record, also with empty
-    results. ``to_dict`` writes only ``k`` and ``strict``. A copied, pickled or loaded component has neither engine nor
+    Besides ``documents`` it returns ``outcome``, ``why`` and ``record``, the number of the record, even if the result
+    is empty. ``to_dict`` writes only ``k`` and ``strict``. A copied, pickled or loaded component has neither engine nor
     session, and refuses to run; to load a pipeline give both in a ``component_pre_init`` callback.
 
     Parameters

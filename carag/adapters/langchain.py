@@ -1,7 +1,7 @@
 """Retrieve from LangChain: ``CaragRetriever`` is a ``BaseRetriever`` bound to an engine and a session.
 
 LangChain passes the question to callbacks before it is on record, and the documents after. This module does not turn
-tracing on; where the environment does (``LANGSMITH_TRACING``), question and passages leave the machine.
+tracing on; where the environment turns it on (``LANGSMITH_TRACING``), question and passages leave the machine.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ __all__ = ["CaragRetriever"]
 
 
 class CaragRetriever(BaseRetriever):
-    """Returns the passages that a session may use as documents, in the engine's order.
+    """Returns, as documents, the passages that a session may use, in the engine's order.
 
-    A call takes the question and ``k``, up to the retriever's own; any other argument is a ``TypeError``. A copied,
+    A call takes the question and ``k``, at most the retriever's own; any other argument is a ``TypeError``. A copied,
     pickled or loaded retriever has neither engine nor session, and refuses. As a tool for a model use
     ``langchain_core.tools.create_retriever_tool``, whose only parameter is the question.
 

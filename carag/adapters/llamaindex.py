@@ -1,6 +1,6 @@
 """Retrieve from LlamaIndex: ``CaragRetriever`` is a ``BaseRetriever`` bound to an engine and a session.
 
-LlamaIndex passes question and nodes to every registered event handler and callback. This module registers none; those
+LlamaIndex passes question and nodes to every registered event handler and callback. This module registers none, but any
 that your program registers see the passages.
 """
 
@@ -13,7 +13,7 @@ from carag.extras import require
 
 require(__name__, "llamaindex")
 
-from llama_index.core.base.base_retriever import BaseRetriever  # noqa: E402 - after the message what to install
+from llama_index.core.base.base_retriever import BaseRetriever  # noqa: E402 - after the message that says what to install
 from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode  # noqa: E402
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ __all__ = ["CaragRetriever"]
 
 
 class CaragRetriever(BaseRetriever):
-    """Returns the passages that a session may use as nodes, in the engine's order.
+    """Returns, as nodes, the passages that a session may use, in the engine's order.
 
     A call takes the question alone: the ``query_str`` of a ``QueryBundle``, not its embedding. A copied, pickled or
     loaded retriever has neither engine nor session, and refuses. Nodes are plain ``TextNode`` objects, because

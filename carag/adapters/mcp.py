@@ -1,6 +1,6 @@
 """Serve an engine over the Model Context Protocol: two tools, with receipts and policy as resources.
 
-``serve`` makes a server for one session, given at start, since a process on stdio serves one person: ``python -m
+``serve`` makes a server for one session, given at start, because a process on stdio serves one person: ``python -m
 carag.adapters.mcp --store DIR --role R --purpose P``. ``http_app`` makes one where each request carries a token issued
 for this server's URL (MCP 2026-07-28, Authorization: servers MUST validate that; RFC 8707). Chunks are not resources,
 because a list of resources would reveal which chunks exist.
@@ -53,7 +53,7 @@ MAX_K: Final = 50
 """Greatest number of passages for one call of ``carag_retrieve``, since they end up in a model's context."""
 _K: Final = 8
 _RECEIPTS: Final = 1_000
-"""Receipts that a server keeps in memory, the latest ones; one of 8 passages takes about 15 kB."""
+"""How many of the latest receipts a server keeps in memory; a receipt for 8 passages takes about 15 kB."""
 _POLICY: Final = "carag://policy"
 _RECEIPT: Final = "carag://receipts/"
 
@@ -75,7 +75,7 @@ def serve(
 ) -> Server[Any]:
     """Make a server for one session, shared by everyone who connects: for stdio, and for tests in one process.
 
-    ``client`` may be given instead of an engine: anything with its ``ask``, ``retrieve`` and ``explain``.
+    ``client`` may be given instead of an engine: anything with the engine's ``ask``, ``retrieve`` and ``explain``.
 
     Raises
     ------
@@ -99,7 +99,7 @@ def http_app(engine: Engine, verifier: JwtVerifier, *, url: str) -> Starlette:
     Raises
     ------
     InvalidArgument
-        If the verifier accepts tokens for another audience than the URL.
+        If the verifier accepts tokens for an audience other than the URL.
     """
     if verifier.audience != url:
         raise InvalidArgument(
@@ -275,7 +275,7 @@ class _Handlers:
         ):
             receipt = self._receipts.get((_owner(session), int(number)))
             text = None if receipt is None else receipt.decode()
-        if text is None:  # the same answer for another session's record as for none
+        if text is None:  # the same answer for another session's record as for a record that does not exist
             raise MCPError(types.INVALID_PARAMS, "this session has no such resource")
         contents = [types.TextResourceContents(uri=uri, mime_type="application/json", text=text)]
         return types.ReadResourceResult(contents=contents, ttl_ms=0, cache_scope="private")

@@ -90,7 +90,7 @@ class UnauditedVectorStore(VectorStore):
         vectors = self._embedding.embed_documents([one.page_content for one in last.values()])
         with self._lock:
             keys = self._index.add(vectors, words).tolist()
-            self._forget([*last])  # only now, so that refused vectors do not remove the old documents
+            self._forget([*last])  # only now, so that refused vectors remove no old documents
             self._documents.update(zip(keys, last.values(), strict=True))
             self._keys.update(zip(last, keys, strict=True))
         return named
@@ -116,7 +116,7 @@ class UnauditedVectorStore(VectorStore):
         return True
 
     def get_by_ids(self, ids: Sequence[str], /) -> list[Document]:
-        """Return those of the documents that the policy admits."""
+        """Return the given documents that the policy admits."""
         with self._lock:
             keys = [self._keys[one] for one in ids if one in self._keys]
             words = self._index.words(keys).tolist() if keys else []

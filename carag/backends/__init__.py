@@ -1,6 +1,6 @@
 """Search vectors where they already are: the native index, PostgreSQL, Milvus, Qdrant or Redis, under one contract.
 
-The engine holds a :class:`Checked` and nothing else of this package; :mod:`carag.backends.protocol` defines the
+The engine holds a :class:`Checked` and nothing else from this package; :mod:`carag.backends.protocol` defines the
 contract.
 """
 

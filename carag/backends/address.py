@@ -1,4 +1,4 @@
-"""Read a backend's address, keep its secret out of messages, and repeat calls that fail for the moment.
+"""Read a backend's address, keep its secret out of messages, and repeat calls that fail temporarily.
 
 ``SCHEME://[USER[:SECRET]@]HOST:PORT[,HOST:PORT…][/COLLECTION]``
 """
@@ -21,15 +21,15 @@ if TYPE_CHECKING:
 
 DEFAULT_COLLECTION: Final = "carag"
 _COLLECTION: Final = re.compile(r"(?=.{1,63}$)[A-Za-z][A-Za-z0-9]*(_[A-Za-z0-9]+)*", re.ASCII)
-"""What every engine accepts as part of a name without a meaning of its own: no brace, slash, dot or space. Two
-underscores are reserved: they separate a collection's name from that of the tables with it.
+"""What every engine accepts in a name and gives no meaning of its own: no brace, slash, dot or space. Two underscores
+are reserved: they separate a collection's name from the names of its tables.
 """
 _NAME: Final = "at most 63 letters and digits, the first a letter, with single underscores between"
 _LOOPBACK: Final = frozenset({"127.0.0.1", "::1", "localhost"})
 _TRIES: Final = 4
 """Most attempts of a call that may be repeated."""
 _PAUSE: Final = 0.1
-"""Longest pause before the second try, in seconds; doubled before each further one."""
+"""Longest pause before the second try, in seconds; doubled before each further try."""
 
 _Made = TypeVar("_Made")
 
@@ -94,7 +94,7 @@ class BackendAddress:
 
 
 def check_collection(name: object) -> None:
-    """Check a collection's name that was given without an address."""
+    """Check the name of a collection that was given without an address."""
     if not (isinstance(name, str) and _COLLECTION.fullmatch(name)):
         raise InvalidArgument(f"this is not the name of a collection; want {_NAME}")
 
@@ -112,8 +112,8 @@ def patiently(
     - ``failures``: what the engine's client raises.
     - ``again``: whether a failure may pass.
 
-    Raises BackendUnavailable if every try failed; the message has only the failure's type, for its text may contain an
-    address.
+    Raises BackendUnavailable if every try failed; the message has only the failure's type, because its text may contain
+    an address.
     """
     for attempt in range(_TRIES):
         try:

@@ -1,19 +1,19 @@
-"""Search a backend without trusting it: the part of this package that the engine uses.
+"""Search a backend without trusting it. This is the part of this package that the engine uses.
 
 A policy is compiled to the words that it admits at an epoch, and the backend is asked at that epoch. Every hit is then
 tested by the word, times and entity that came with it and by the word in the label store, and scored again by our own
 kernel; and the number of hits must be right.
 
 :func:`carag.backends.judged.judge` lists what is refused with :class:`~carag.errors.BackendFault`. A hit that fails
-only by the label store is lag: its label was closed and the backend is behind. The backend must report the same row
-when asked for it by key; then it is dropped, another is asked for, and both are counted.
+only the label store's test is lag: its label was closed and the backend is behind. The backend must report the same row
+when asked for it by key; then the row is dropped, another is asked for, and both are counted.
 
-Three faults cannot be noticed here: a row left out of every answer and of the count alike; an exact plan that returns a
-farther admissible row in place of a nearer one while more rows are admissible than were asked for; and one row's vector
-in place of another's, if both have unit length and the score fits. Only the oracle of
-``tests/backends/conformance.py``, which knows all rows, sees those. The checks compare the list with the count of the
-search, that count with :meth:`~carag.backends.VectorBackend.count`, which is asked separately, and a short list with
-that of an exact plan.
+Three faults cannot be noticed here: a row left out of every answer and of the count as well; an exact plan that returns
+a farther admissible row in place of a nearer one while more rows are admissible than were asked for; and one row's
+vector in place of another's, if both have unit length and the score fits. Only the oracle of
+``tests/backends/conformance.py``, which knows all rows, sees those. The checks compare the list with the search's
+count, that count with :meth:`~carag.backends.VectorBackend.count`, which is asked separately, and a short list with the
+list of an exact plan.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 
 _TRIES: Final = 16
-"""Times that a search starts again because a writer has moved the epoch away under it."""
+"""How often a search starts again because a writer has moved on from its epoch."""
 _COUNTS: Final = 1024
 """Most counts that are cached."""
 _MOST: Final = 2**31 - 1
@@ -109,7 +109,7 @@ class Checked:
         return f"<Checked {seen.backend}, {seen.collection!r}, epoch {seen.epoch}: {len(self)} rows>"
 
     def state(self) -> IndexState:
-        """Read the last epoch; raise BackendFault if it is earlier than one seen before, or of another collection."""
+        """Read the last epoch; raise BackendFault if it is earlier than one seen before, or another collection's."""
         return self._newest(self._backend.state)
 
     def close(self) -> None:
@@ -126,27 +126,27 @@ class Checked:
         InvalidArgument
             If a key is in use, or vectors have another length.
         BackendUnavailable
-            If it is not certain that they were added; repeat with the same batch name.
+            If the rows may not have been added; repeat with the same batch name.
         """
         if rows.vectors.shape[1:] != (self._dim,):
             raise InvalidArgument(f"vectors have shape {rows.vectors.shape}; want (n, {self._dim})")
         return self._newest(lambda: self._backend.add(rows, batch=batch))
 
     def relabel(self, keys: Sequence[int], words: Sequence[int], *, batch: str) -> IndexState:
-        """Give rows new words; what these close is closed at once, even before the backend confirms it.
+        """Give rows new words; rows that these close are closed at once, even before the backend confirms it.
 
         Raises
         ------
         InvalidArgument
             If a key is unknown; no row was changed.
         BackendUnavailable
-            If it is not certain that they were changed: rows to be closed stay closed. Repeat with the same batch name.
+            If the rows may not have been changed: rows to be closed stay closed. Repeat with the same batch name.
         """
         with self._labels.holding(dict(zip(keys, words, strict=True))):
             return self._newest(lambda: self._backend.relabel(keys, words, batch=batch))
 
     def delete(self, keys: Sequence[int], *, batch: str) -> IndexState:
-        """Delete rows; they are closed at once, and errors are as for :meth:`relabel`."""
+        """Delete rows, which are closed at once; errors are as for :meth:`relabel`."""
         with self._labels.holding(dict.fromkeys(keys, QUARANTINE)):
             return self._newest(lambda: self._backend.delete(keys, batch=batch))
 
@@ -167,9 +167,9 @@ class Checked:
     ) -> CheckedResult:
         """Find the ``k`` nearest rows that the policy admits; parameters as of :meth:`carag.Index.search`.
 
-        ``"certified"`` is the exact plan if the backend has no certified one, and ``stats.plans`` of the result say so;
-        it is never less than exact. ``"auto"`` is the backend's own choice, or its graph, above ``exact_limit``
-        admissible rows.
+        ``"certified"`` is the exact plan if the backend has no certified one, and the result's ``stats.plans`` say so;
+        it is never less than exact. ``"auto"`` is the backend's own choice, or its graph if more than ``exact_limit``
+        rows are admissible.
 
         Raises
         ------
@@ -231,7 +231,7 @@ class Checked:
             return index.vectors(wanted)
 
     def words(self, keys: Sequence[int]) -> dict[int, int]:
-        """Read the words of those of the given rows that the backend has."""
+        """Read the words of the given rows that the backend has."""
         rows = self._get(keys)
         return dict(zip(rows.keys.tolist(), rows.words.tolist(), strict=True))
 
@@ -267,13 +267,13 @@ class Checked:
         return state
 
     def _at_one_epoch(self, ask: Callable[[IndexState], _Answer]) -> _Answer:
-        """Ask at the last epoch; start again if a writer has moved on and that epoch is gone."""
+        """Ask at the last epoch; start again if a writer has moved on and the epoch is gone."""
         for _ in range(_TRIES):
             at = self.state()
             try:
                 return ask(at)
             except BackendFault:
-                self._counts.clear()  # it is unknown which of two counts was wrong
+                self._counts.clear()  # it is unknown which of the two counts was wrong
                 raise
             except BackendUnavailable:
                 if self.state().epoch == at.epoch:
@@ -297,7 +297,7 @@ class Checked:
         return admitted
 
     def _count(self, admitted: Admitted, at: IndexState) -> int:
-        """Count what is admitted at an epoch; cached, since it cannot change."""
+        """Count what is admitted at an epoch; the count is cached, because it cannot change."""
         question = admitted.policy, admitted.as_of, admitted.alive_at, at.epoch
         count = self._counts.get(question)
         if count is None:

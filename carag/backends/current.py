@@ -1,6 +1,6 @@
-"""Know which words hold now: those of the label store, restricted by changes that are under way.
+"""Know which words hold now: those in the label store, restricted by changes that are under way.
 
-A backend may be behind: its rows are as of an epoch. What has been closed since is closed.
+A backend may be behind: its rows are as of an epoch. Rows closed since then count as closed.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class CurrentWords:
         Raises BackendFault if the store never had a row, or the backend describes a closed one differently when asked
         for it by key.
         """
-        # Read before the label store, which already has whatever is released afterwards.
+        # Read before the label store is, because that already has whatever is released afterwards.
         held, keys = self._held, rows.keys.tolist()
         words = self._labels.words_of(keys)
         if len(words) < len(keys):
@@ -75,7 +75,7 @@ class CurrentWords:
             again = self._backend.get(closed.keys.tolist(), at=at.epoch)
             if sorted(_tested(closed)) != sorted(_tested(again)):
                 raise BackendFault(
-                    "the backend returned a row with another word or times than when asked for the row"
+                    "the backend returned a row with a different word or times from when asked for the row"
                 )
         return closed.keys
 

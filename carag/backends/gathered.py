@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 _PAGE: Final = 16
-"""Rows asked for beyond ``k``: two engines order rows of almost equal similarity differently."""
+"""Rows asked for beyond ``k``: two engines may rank rows of almost equal similarity differently."""
 _EXACT: Final = (Plan.CERTIFIED, Plan.EXACT)
 
 
@@ -68,9 +68,9 @@ class Gatherer(NamedTuple):
     backend: VectorBackend
     at: IndexState
     counted: Callable[[Admitted, IndexState], int]
-    """Counts by a separate question."""
+    """Counts rows by a separate question."""
     lagged: Callable[[Rows, Admitted, IndexState], NDArray[np.int64]]
-    """Returns the keys of those rows that are closed by now."""
+    """Returns the keys of the rows that are closed by now."""
 
     def found(
         self, queries: Queries, k: int, admitted: Admitted | None, plan: Plan | str, exact_limit: int
@@ -124,7 +124,7 @@ class Gatherer(NamedTuple):
         extra, refilled = _PAGE, 0
         admissible = self.counted(admitted, self.at)
         while True:
-            # At least 1, so that a backend must report twice that no row is admissible.
+            # At least 1, so that a backend has to report twice that no row is admissible.
             wanted = max(1, min(k + extra, admissible))
             asked = SearchAsked(queries.given, wanted, admitted, plan, self.at)
             found = self.backend.search(queries.unit, wanted, admitted, plan=plan, at=self.at.epoch)
@@ -181,9 +181,9 @@ def _best(judged: CheckedAnswer, query: int, lagged: NDArray[np.int64]) -> _Best
 
 
 def _is_sure(judged: CheckedAnswer, query: int, k: int, best: _Best, admissible: int) -> bool:
-    """Return whether no row that was left out can be among the ``k`` best that the plan finds.
+    """Tell whether no row that was left out can be among the ``k`` best that the plan finds.
 
-    Such a row has at most the least score that the backend reported, and hardly more by our kernel.
+    Such a row scores at most the least score that the backend reported, and hardly more in our kernel.
     """
     _, similarities = best
     if len(judged.keys[query]) >= admissible:

@@ -1,4 +1,4 @@
-"""Judge a backend's answer from the question and the answer alone, and refuse all of it if any part cannot be true."""
+"""Judge a backend's answer from question and answer alone, and refuse the whole answer if any part cannot be true."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ class CheckedAnswer(NamedTuple):
     """An answer that passed all checks."""
 
     keys: list[NDArray[np.int64]]
-    """For each query, in the backend's order."""
+    """The rows of each query, in the backend's order."""
     similarities: list[NDArray[np.float32]]
-    """By our own kernel."""
+    """Their scores, by our own kernel."""
     least: NDArray[np.float32]
-    """(nq,) the least score of each query, by the backend; no row that it left out has a greater one."""
+    """(nq,) the least score of each query, by the backend; no row that it left out has a greater score."""
     admissible: int
     plan: Plan
     rows: Rows
@@ -58,7 +58,7 @@ def error_of(dim: int) -> float:
     """Return how much two float32 similarities of unit vectors may differ through the order of summation.
 
     By Cauchy and Schwarz each of the two sums of ``dim`` products is within ``dim`` roundings of the true one; a few
-    more are for the query's length and for the engine's conversion of a distance.
+    more allow for the query's length and for the engine's conversion of a distance.
     """
     return 2.0 * (dim + 8) * 2.0**-24
 
@@ -66,7 +66,7 @@ def error_of(dim: int) -> float:
 def judge(found: Found, asked: SearchAsked) -> CheckedAnswer:
     """Judge an answer, and score it again.
 
-    Raises BackendFault if its epoch or plan is another than was asked for, a column has the wrong form, a row is
+    Raises BackendFault if its epoch or plan is not the one that was asked for, a column has the wrong form, a row is
     inadmissible, repeated, not of unit length or has a wrong score, or the count is impossible.
     """
     _of_what_was_asked(found, asked)
@@ -79,7 +79,7 @@ def judge(found: Found, asked: SearchAsked) -> CheckedAnswer:
                 raise BackendFault("the backend returned a row twice")
         named = np.unique(np.concatenate([*keys, np.empty(0, np.int64)]))
         if not np.array_equal(named, np.sort(found.rows.keys)):
-            raise BackendFault("the backend described other rows than it found")
+            raise BackendFault("the backend described rows other than those it found")
         scores = [
             index.similarities(query, one) if one.size else np.empty(0, np.float32)
             for query, one in zip(asked.queries, keys, strict=True)

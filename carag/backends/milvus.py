@@ -5,10 +5,10 @@ collection. The index is ``FLAT``, which scores every entity that passes the fil
 vectors come back as they were given.
 
 Every read has consistency ``Strong``: with less, a confirmed relabel was not seen for seconds. Strong waits for the
-next tick of the server's clock, by default up to 200 ms, so no question takes less. A version is ended by writing it
-again, since Milvus cannot change a single field.
+next tick of the server's clock, by default up to 200 ms, so any question may take that long. A version is ended by
+writing it again, because Milvus cannot change a single field.
 
-A server that was killed and started again reports that it is healthy within seconds, but refuses every question until
+A server that was killed and started again reports within seconds that it is healthy, but refuses every question until
 the earlier session has expired (``common.session.ttl``, 30 seconds by default). With 10, 30 and 90 seconds it answered
 after 16, 35 and 96 seconds, with everything that it had confirmed.
 
@@ -263,7 +263,7 @@ def _item(entity: dict[str, Any]) -> tuple[object, ...]:
 
 
 def _quoted(names: Sequence[str]) -> str:
-    """List names of the register, which consist of letters, digits and slashes."""
+    """List names in the register, which consist of letters, digits and slashes."""
     return "[" + ", ".join(f'"{name}"' for name in names) + "]"
 
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 _SAMPLE: Final = 8
-"""Rows of a block that are read back at once."""
+"""How many rows of a block are read back at once."""
 
 
 class Moved(Protocol):
@@ -40,7 +40,7 @@ class Copied(NamedTuple):
 
     rows: int
     root: str
-    """The state root of both, in hexadecimal."""
+    """The state root of both collections, in hexadecimal."""
     state: IndexState
     """Of the target."""
 
@@ -50,13 +50,13 @@ def load_rows(
 ) -> IndexState:
     """Add the rows of a stream, of any length, all at one epoch.
 
-    Rows that an earlier call with this name wrote are skipped, and some of each block compared; so the stream must be
-    the same.
+    Rows that an earlier call with this name wrote are skipped, and some rows of each block are compared, so the stream
+    must be the same.
 
     Parameters
     ----------
     backend : VectorBackend
-        One that takes loads, as all in this package do (:class:`~carag.backends.LoadingBackend`).
+        A backend that takes loads, as all in this package do (:class:`~carag.backends.LoadingBackend`).
     blocks : iterable of Rows
         Made by :func:`carag.backends.rows_of`, without duplicate keys.
     batch : str
@@ -66,10 +66,10 @@ def load_rows(
     Raises
     ------
     InvalidArgument
-        If the backend takes no loads or another is open, a key is in use, or the stream is empty or is not the one that
-        was begun.
+        If the backend takes no loads or another load is open, a key is in use, or the stream is empty or is not the one
+        that was begun.
     BackendFault
-        If rows read back differ from those written; none is visible.
+        If rows read back differ from those written; no row is visible.
     BackendUnavailable
         If it does not answer; repeat with the same name.
 
@@ -97,7 +97,7 @@ def _written(
     end = 0
     for block in blocks:
         begin, end = end, end + len(block.keys)
-        if begin < position < end:  # other block size: this one is partly written
+        if begin < position < end:  # the block size has changed: this block is partly written
             _check_sample(target, _part(block, slice(0, position - begin)), batch)
             block, begin = _part(block, slice(position - begin, None)), position
         if begin < end:
@@ -144,21 +144,21 @@ def copy_rows(
     restart: bool = False,
     progress: Moved | None = None,
 ) -> Copied:
-    """Copy all rows of a backend into an empty one, and make sure that both hold the same rows.
+    """Copy all rows of a backend into an empty backend, and make sure that both hold the same rows.
 
     All of the copy is read back before it is published: count, rows and state root must be the source's. A run that was
-    killed continues with the same call; a call after publication compares.
+    killed continues with the same call; a call after publication compares the two.
 
     Parameters
     ----------
     source : VectorBackend
-        A change meanwhile is not copied, or ends the copy.
+        The backend to copy. A change made meanwhile is not copied, or ends the copy.
     target : VectorBackend
         One that takes loads (:class:`~carag.backends.LoadingBackend`).
     keys : (n,) int64
         All rows of the source, in any order, from the label store. Their number must be that of the source.
     restart : bool
-        Whether to discard what is written of another load, or from another epoch of the source.
+        Whether to discard what was written of another load, or from another epoch of the source.
     progress : Moved, optional
 
     Raises
@@ -166,7 +166,7 @@ def copy_rows(
     InvalidArgument
         If the source holds other keys, or the target takes no loads, holds other rows, or has another load open.
     BackendFault
-        If a row read back differs from the source's; none is visible.
+        If a row read back differs from the source's; no row is visible.
     BackendUnavailable
         If one of them does not answer; repeat the call.
 

@@ -1,7 +1,7 @@
-"""Serve a :class:`carag.Index` as a backend: the reference for all others, and the only one that can certify.
+"""Serve a :class:`carag.Index` as a backend: the reference for all other backends, and the only one that can certify.
 
-With a file, it holds a store's rows if no other backend does. A load is then a second file, named after its batch,
-which replaces the first on publication.
+With a file, this backend holds a store's rows if no other backend does. A load is then a second file, named after its
+batch, which replaces the first file on publication.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ if TYPE_CHECKING:
 
 _NAME: Final = f"native, file format {FILE_VERSION}"
 _SAVE_ROWS: Final = 1 << 16
-"""Least number of rows between two saves of a load: what is written again after a kill."""
+"""Least number of rows between two saves of a load: this many are written again after a kill."""
 _SAVE_FRACTION: Final = 4
 """Save a load once more than 1/4 of its rows are new: each save writes all of them."""
 
 
 class NativeBackend:
-    """An index in this process; its epoch is the number of changes, and only the last can be asked.
+    """An index in this process; its epoch is the number of changes, and only the last epoch can be asked for.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ class NativeBackend:
     collection : str
         The name in records.
     path : path, optional
-        A file for the rows, which need not exist. Only loads are saved to it, no other change.
+        A file for the rows, which need not exist. Only loads are saved to it, and no other change.
     index : Index, optional
         An existing index, which its owner closes.
 
@@ -212,7 +212,7 @@ class NativeBackend:
                 file.unlink()
 
     def _load(self, batch: str) -> Index:
-        """Return the rows of a load, empty if it has not begun; refuse if another is open."""
+        """Return the rows of a load, empty if it has not begun; refuse if another load is open."""
         if self._loading is not None and self._loading[0] == batch:
             return self._loading[1]
         if self._path is not None and len(self._index):

@@ -1,11 +1,11 @@
-"""The contract of a vector backend: it stores rows and searches them, and states as data what it can promise.
+"""The contract of a vector backend, which stores rows, searches them, and states as data what it can promise.
 
 A backend knows keys, vectors, words, times, entities and epochs. It never holds text or policy logic:
 :class:`carag.backends.Checked` compiles a policy to the words that it admits, and trusts no answer.
 
 Every change is an epoch. A row holds from the epoch that brought it until before the one that ended it, ``[e0, e1)``. A
 reader takes the epoch first and asks for what holds at it; a writer moves the epoch last, once every write is
-confirmed. So no reader sees half a change, on any number of machines.
+confirmed. So no reader sees half a change, however many machines there are.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Capabilities(NamedTuple):
     """What a backend can promise; a deployment that needs more is refused at start."""
 
     plans: frozenset[Plan]
-    """The plans that it runs; ``certified`` only if a search reads admissible rows alone."""
+    """The plans that it runs; ``certified`` only if a search reads nothing but admissible rows."""
     exact_count: bool
     """Whether the count of admissible rows that a search reports is exact, at its own epoch."""
     read_your_writes: bool
@@ -49,9 +49,9 @@ class ShardState(NamedTuple):
 
     id: str
     at: str
-    """In the engine's own terms: a snapshot, a position in its log, a sequence number."""
+    """Its position in the engine's own terms: a snapshot, a position in a log, a sequence number."""
     rows: int
-    """Live rows that it holds."""
+    """Number of live rows that it holds."""
 
 
 class IndexState(NamedTuple):
@@ -93,7 +93,7 @@ class Admitted(NamedTuple):
     """A policy compiled at an epoch: what a backend is asked for.
 
     A row is admissible if its word is in ``words``, ``public_at <= as_of``, ``alive_at < expires_at``, and the policy's
-    lists admit its entity. A word unknown at the epoch is not listed, and so is closed.
+    lists admit its entity. A word unknown at the epoch is not listed, and is therefore closed.
     """
 
     words: tuple[int, ...]
@@ -103,7 +103,7 @@ class Admitted(NamedTuple):
     alive_at: int
     """Minutes since 1970-01-01T00:00Z, ``as_of`` or later."""
     allow_entities: tuple[int, ...] | None
-    """The only entities that a row may have, ascending; None: any. Never empty."""
+    """The only entities that a row may have, ascending; None means any. Never empty."""
     deny_entities: tuple[int, ...]
     """Entities that a row must not have, ascending."""
     policy: Policy
@@ -124,15 +124,16 @@ class Found(NamedTuple):
     plan: Plan
     """The plan that ran, never ``AUTO``."""
     state: IndexState
-    """Of the epoch that was asked."""
+    """The state at the epoch that was asked for."""
 
 
 class VectorBackend(Protocol):
     """A place to store rows and search them.
 
     Changes name a ``batch``: repeating a batch changes nothing and returns as the first time, so a writer that was
-    killed can repeat what may not have arrived. A change returns when the next search, from any connection, sees all of
-    it. Every method may raise :class:`~carag.errors.BackendUnavailable`, and then no change is partly visible.
+    killed can repeat whatever may not have arrived. A change returns when the next search, from any connection, sees
+    all of the change. Every method may raise :class:`~carag.errors.BackendUnavailable`, and then no change is partly
+    visible.
     """
 
     @property
@@ -155,7 +156,7 @@ class VectorBackend(Protocol):
     def search(
         self, queries: NDArray[np.float32], k: int, admitted: Admitted, *, plan: Plan, at: int | None = None
     ) -> Found:
-        """Find the ``k`` nearest admissible rows of each query, at an epoch, by default the last.
+        """Find the ``k`` nearest admissible rows for each query, at an epoch, by default the last.
 
         Queries are (nq, dim) of unit length. An unknown plan is refused with InvalidArgument, an epoch that is gone
         with BackendUnavailable.
@@ -184,8 +185,8 @@ class LoadingBackend(VectorBackend, Protocol):
     """A backend that accepts any number of rows block by block, invisibly, and shows them all at one epoch.
 
     A *load* is a stream of rows with the name of a batch. Its rows belong to the next epoch, which nothing asks for
-    before :meth:`publish`. It outlives the process that wrote it, and another continues at :meth:`loaded`. A collection
-    takes one load at a time, and no other change while one is open.
+    before :meth:`publish`. A load outlives the process that wrote it, and another process continues at :meth:`loaded`.
+    A collection takes one load at a time, and no other change while a load is open.
     """
 
     def loaded(self, batch: str) -> int | None:
@@ -212,7 +213,7 @@ class LoadingBackend(VectorBackend, Protocol):
         ...
 
     def publish(self, batch: str) -> IndexState:
-        """Make an epoch of an open load, so that the next search sees all of it; repeating changes nothing."""
+        """Turn an open load into an epoch, so that the next search sees all of it; repeating this changes nothing."""
         ...
 
     def unload(self) -> None:

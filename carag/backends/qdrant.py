@@ -4,10 +4,10 @@ A version of a row is a point with integers for its epochs, word, times and enti
 collection. Vectors are compared by dot product, because with cosine Qdrant would normalise them and not keep them as
 given. No graph is built: ``exact`` scores every point that passes the filter.
 
-Every write waits, in the strong order of the shard's leader, for all replicas, and every read asks all replicas. By
-Qdrant's documentation replicas of a point may otherwise stay different.
+Every write waits, in the strong order of the shard's leader, for all replicas, and every read asks all replicas.
+According to Qdrant's documentation, replicas of a point may otherwise stay different.
 
-Tested with the client's local mode, without replicas, because no package index has a Qdrant server; what is said of
+Tested with the client's local mode, without replicas, because no package index has a Qdrant server; what is said about
 replicas is what the calls request, and has not been observed. Ranges compare doubles, so epochs have at most 53 bits.
 """
 
@@ -279,7 +279,7 @@ def _connected(address: BackendAddress) -> Any:
         https=address.is_encrypted,
         api_key=address.secret or None,
         timeout=_TIMEOUT,
-        check_compatibility=False,  # it only warns; the version is read and recorded
+        check_compatibility=False,  # the check only warns; the version is read and recorded anyway
     )
 
 

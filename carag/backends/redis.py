@@ -1,20 +1,21 @@
 """Store rows in the vector sets of a Redis 8 cluster, and search them exactly.
 
 A vector set lies on one node, so rows are spread over as many sets as the cluster had primaries when the first rows
-came, each pinned to its share of the slots by a hash tag. A search asks all of them and merges; if one does not answer,
-the search fails. Every set has a hash in the same slot, changed in the same transaction, with each row's versions and
-the bytes of its vector: a vector set normalises vectors and cannot return the original.
+came, each pinned to its share of the slots by a hash tag. A search asks all of the sets and merges; if one set does not
+answer, the search fails. Every set has a hash in the same slot, changed in the same transaction, with each row's
+versions and the bytes of its vector: a vector set normalises vectors and cannot return the original.
 
 Measured on three nodes of one machine: the exact plan (``TRUTH``) reads a JSON text of every *stored* row to filter it,
 so its cost hardly falls if few rows are admissible, and is three times as high with 1,000 words and ten times with
 5,000. A count is such a search that returns all names, so it is cached by epoch and policy. All rows are in memory, and
-no node may evict any (``noeviction``): missing rows are noticed and refused. Replication is asynchronous: a confirmed
-batch can be lost when a replica takes over, which a reader that had seen its epoch notices and refuses. There is no
-graph plan: with a filter it returned short lists with two thirds of the nearest rows.
+no node may evict any (``noeviction``): if rows are missing, this is noticed and the answer refused. Replication is
+asynchronous: a confirmed batch can be lost when a replica takes over, which a reader that had seen its epoch notices
+and refuses. There is no graph plan: with a filter, it returned short lists with two thirds of the nearest rows.
 
 A row is removed by a script, not by ``VREM`` alone, which crashes a node of Redis 8.2 and 8.4 about once in 10,000 rows
-of small sets (redis/redis#15424). The script did not in 1.6 million rows. But a replica, or a node that reloads its
-append-only file, replays only the ``VREM`` and draws its own levels: it may crash, and comes up when started again.
+of small sets (redis/redis#15424). With the script, none crashed in 1.6 million rows. But a replica, or a node that
+reloads its append-only file, replays only the ``VREM`` and draws its own levels: it may crash, and comes up when it is
+started again.
 """
 
 from __future__ import annotations
@@ -88,9 +89,9 @@ while #left > 0 do
 end
 """.replace("GRAPH", ", ".join(map(repr, _GRAPH)))
 """Removes elements from a vector set without the crash. Redis looks for neighbours of a removed node past the end of
-the graph's entry point if the node reaches above it, which can happen after entry points were removed. Such a node
-waits until added points, whose levels are random, reach as high; then all of them are removed. Of 40,000 rows, removed
-from the highest down, one waited for 933 points, 34 ms; in the usual order of removal, none did.
+the graph's entry point if the node reaches above that point, which can happen after entry points were removed. Such a
+node waits until added points, whose levels are random, reach as high; then all of these are removed. Of 40,000 rows,
+removed from the highest down, one waited for 933 points, 34 ms; in the usual order of removal, none waited.
 """
 _FIXED: Final = struct.Struct("<qqIIIII")
 """The fixed part of a stored version: ``e0``, ``e1``, word, public_at, expires_at, entity, dim; its vector follows."""
@@ -148,13 +149,13 @@ class RedisBackend(VersionedLoads):
     def _shards(self) -> int:
         return len(self._of_parts())
 
-    def _prepare(self, dim: int) -> None:  # noqa: ARG002 - a vector set takes it from its first row
+    def _prepare(self, dim: int) -> None:  # noqa: ARG002 - a vector set takes the length from its first row
         """Fix the number of parts; a vector set is created by its first row."""
         parts = len(self._of_parts())
         self._talk(lambda: self._client.hsetnx(self._key, "parts", parts))
 
     def _of_parts(self) -> list[str]:
-        """Return the hash tags of the parts, fixed by the first write; before it, one per primary."""
+        """Return the hash tags of the parts, fixed by the first write; before that, one per primary."""
         if not self._tags:
             fixed = self._talk(lambda: self._client.hget(self._key, "parts"))
             tags = list(_tags(self._collection, int(fixed or len(self._client.get_primaries()))))
@@ -182,7 +183,7 @@ class RedisBackend(VersionedLoads):
         )
 
     def _ask(self, commands: Sequence[tuple[Any, ...]]) -> list[Any]:
-        """Send commands to their nodes in one round trip; all are answered, or none."""
+        """Send commands to their nodes in one round trip; either all are answered or none."""
 
         def asked() -> list[Any]:
             with self._client.pipeline(transaction=False) as pipe:
@@ -366,7 +367,7 @@ def _connected(address: BackendAddress, timeout: float) -> Any:
         socket_timeout=timeout,
         socket_connect_timeout=_CONNECT,
         require_full_coverage=True,
-        retry=Retry(NoBackoff(), 0),  # retried in one place: `patiently`
+        retry=Retry(NoBackoff(), 0),  # retries are in one place: `patiently`
         protocol=3,
         maint_notifications_config=MaintNotificationsConfig(enabled=False),  # only hosted Redis has them
     )

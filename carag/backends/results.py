@@ -1,4 +1,4 @@
-"""The result of a checked search: that of an index search, and what was asked and dropped."""
+"""The result of a checked search: that of an index search, with what was asked and dropped."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class CheckedStats:
     lagged: int = 0
     """Rows found that the label store has closed since; they were dropped."""
     refilled: int = 0
-    """Requests for more rows: some were dropped, or the engine's order near the last is uncertain."""
+    """Requests for more rows, because some were dropped or the engine's order near the last one is uncertain."""
     retried: bool = False
     """Whether a short answer was requested again with an exact plan."""
 

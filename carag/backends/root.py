@@ -1,9 +1,9 @@
-"""Summarise the rows of a collection in one hash, its *state root*, the same for whichever backend they are read from.
+"""Summarise a collection's rows in one hash, its *state root*, which is the same whichever backend they are read from.
 
 The state root is SHA-256 over ``carag rows 1``, a line feed, and every row in the order of keys: the key (8 bytes),
 word, ``public_at``, ``expires_at`` and entity (4 bytes each) as unsigned integers, the length of the vector (4 bytes),
-and its coordinates as IEEE 754 numbers of 32 bits; all big-endian. Backends keep vectors bit for bit, so two with the
-same rows have the same root, and any missing, added or changed row gives another.
+and its coordinates as IEEE 754 numbers of 32 bits; all big-endian. Backends keep vectors bit for bit, so two backends
+with the same rows have the same root, and any missing, added or changed row gives a different one.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class StateRoot:
         self._last = -1
 
     def add(self, rows: Rows) -> None:
-        """Add rows, in any order; raise InvalidArgument unless their keys come after all added before."""
+        """Add rows, in any order; raise InvalidArgument unless their keys come after all keys added before."""
         if not len(rows.keys):
             return
         records = records_of(rows)
@@ -81,7 +81,7 @@ def ascending(keys: ArrayLike) -> NDArray[np.int64]:
 
 
 def rows_at(backend: VectorBackend, keys: NDArray[np.int64]) -> Callable[[Sequence[int]], Rows]:
-    """Return a reader of a backend's rows at its current epoch; raise InvalidArgument unless it holds as many."""
+    """Return a reader of a backend's rows at its current epoch; raise InvalidArgument unless it has as many rows."""
     at = backend.state()
     held = sum(shard.rows for shard in at.shards)
     if held != len(keys):
@@ -94,7 +94,7 @@ def rows_at(backend: VectorBackend, keys: NDArray[np.int64]) -> Callable[[Sequen
 def blocks_of(
     read: Callable[[Sequence[int]], Rows], keys: NDArray[np.int64], *, block: int = BLOCK
 ) -> Iterator[Rows]:
-    """Read rows block by block, by ascending key; raise BackendFault if any is missing or another returned."""
+    """Read rows block by block, by ascending key; raise BackendFault if one is missing or another is returned."""
     for start in range(0, len(keys), block):
         some = keys[start : start + block]
         rows = read(some.tolist())
@@ -117,9 +117,9 @@ def state_root(backend: VectorBackend, keys: ArrayLike) -> str:
     Raises
     ------
     InvalidArgument
-        If it holds another number of rows.
+        If it holds a different number of rows.
     BackendFault
-        If it does not return one of them.
+        If it fails to return any one of them.
 
     Examples
     --------

@@ -1,7 +1,7 @@
-"""Make rows for a backend, check those that it returned, and score them with the kernel of :class:`carag.Index`.
+"""Make rows for a backend, check rows that it returned, and score them with the kernel of :class:`carag.Index`.
 
 An index keeps a unit vector bit for bit, so a few rows in an index of their own have the same similarities as in any
-other.
+other index.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def rows_of(
     expires_at: ArrayLike = NEVER,
     entities: ArrayLike = 0,
 ) -> Rows:
-    """Make rows; parameters and errors as of :meth:`carag.Index.add`, quarantined words included.
+    """Make rows, even with quarantined words; parameters and errors are those of :meth:`carag.Index.add`.
 
     Examples
     --------

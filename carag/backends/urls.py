@@ -31,7 +31,7 @@ def backend_by_url(url: str) -> VectorBackend:
     Raises
     ------
     InvalidArgument
-        If the scheme is unknown, or there are several URLs. The message shows nothing else of it, since it may
+        If the scheme is unknown, or there are several URLs. The message shows nothing else of the URL, because it may
         contain a password.
     BackendUnavailable
         If a server does not answer.
@@ -50,7 +50,7 @@ def backend_by_url(url: str) -> VectorBackend:
     scheme, mark, _ = url.partition("://")
     if not mark or scheme not in _BACKENDS:
         known = ", ".join(f"{one}://" for one in sorted(_BACKENDS))
-        # Without :// all of it could be a password.
+        # Without ://, all of the URL could be a password.
         raise InvalidArgument(
             f"there is no backend of vectors {quoted(scheme) if mark else 'of this name'}; want a URL that begins with "
             f"{known}, or 'native'"

@@ -53,8 +53,7 @@ def accept(
         bool,
         typer.Option(
             "--labels",
-            help="Accept the labels as they are, although the last record names different ones: first find out what "
-            "changed them.",
+            help="Accept the labels as they are, though the last record names others; first find out what changed them.",
         ),
     ] = False,
     gate: Annotated[

@@ -285,7 +285,7 @@ def sync(
         bool,
         typer.Option(
             "--nightly",
-            help="Keep running until SIGTERM, and sync once each night. The store is free between runs.",
+            help="Keep running until SIGTERM, and sync once a night. The store is free between runs.",
         ),
     ] = False,
     at: Annotated[

@@ -177,8 +177,7 @@ class Views:
         """Drop views until ``size`` bytes are free, first its own and outdated ones; return how many bytes are free."""
         if size > self.limit:
             raise InvalidArgument(
-                f"a view of the policy takes {size:,} bytes; want at most {self.limit:,}, which is all that views "
-                "may take"
+                f"a view of the policy takes {size:,} bytes; want at most {self.limit:,}, the limit for views"
             )
         gone = []  # freed only after the lock is released
         with self._lock:

@@ -156,7 +156,7 @@ def _moments(
 def _tightened(policy: Policy, session: Session, intents: tuple[IntentRule, ...]) -> Policy:
     if session.residency and not same_bits(flags_of(session.residency), policy.flags):
         raise Refused(
-            "FOREIGN_RESIDENCY", "the session's residency names places from a profile that is not the store's"
+            "FOREIGN_RESIDENCY", "the session's residency names places of another profile, not of the store's"
         )
     try:
         policy = _with_bits(policy, 0, bits_of(session.residency, flags=policy.flags))

@@ -13,8 +13,8 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 from carag.errors import InvalidArgument, MissingExtra
 
 SCHEMA: Final = "carag"
-"""The schema of a store's documents, unless its address names another; the names of its log's and its values' begin
-with it.
+"""The schema of a store's documents, unless its address names another; the names of the schemas for its log and its
+values begin with this name.
 """
 _NAME: Final = re.compile(r"[a-z_][a-z0-9_]{0,62}", re.ASCII)
 _LOCAL: Final = {"", "localhost", "127.0.0.1", "::1"}
@@ -30,7 +30,7 @@ class Address(NamedTuple):
 
     @classmethod
     def parse(cls, text: str, *, schema: str = SCHEMA) -> Address:
-        """Read a URL; ``schema`` is the schema of one that names none.
+        """Read a URL; ``schema`` is used if it names no schema.
 
         Raises InvalidArgument if it is not a PostgreSQL URL, names no role, or holds a password, which belongs in
         ``~/.pgpass``; MissingExtra if psycopg is not installed.
@@ -93,14 +93,14 @@ def taken_out(url: str, name: str) -> tuple[str, list[str]]:
         parts = urlsplit(url)
         asked = parse_qsl(parts.query, keep_blank_values=True)
     except (AttributeError, TypeError, ValueError):
-        return url, []  # not an address, which is reported where it is used
+        return url, []  # not an address; this is reported where it is used
     values = [value for key, value in asked if key == name]
     rest = urlencode([one for one in asked if one[0] != name])
     return (parts._replace(query=rest).geturl() if values else url), values
 
 
 def with_parameter(url: str, name: str, value: str) -> str:
-    """Add such a parameter to a URL.
+    """Add a parameter that libpq does not know to a URL.
 
     Examples
     --------

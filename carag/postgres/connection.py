@@ -45,8 +45,8 @@ def connected(
 ) -> Any:
     """Connect to a server; by default every statement is a transaction of its own.
 
-    ``settings`` are those of the session, such as ``search_path``; ``limit`` is the most seconds for a statement, also
-    where the server hangs; ``more`` goes to libpq or psycopg, where the URL does not say otherwise.
+    ``settings`` are the session's settings, such as ``search_path``; ``limit`` is the most seconds for a statement,
+    even if the server hangs; ``more`` goes to libpq or psycopg, unless the URL says otherwise.
     """
     db = _connection_type().connect(autocommit=True, **{**_ALIVE, **more, **fields_of(url)})
     with ExitStack() as undo:
@@ -86,7 +86,7 @@ def described(error: Any, url: str) -> str:
 
 
 def _connection_type() -> Any:
-    """Define a connection with a time limit of its own: a server that hangs does not keep its limits."""
+    """Define a connection with a time limit of its own, because a server that hangs does not keep its limits."""
     psycopg = driver()
 
     class Timed(psycopg.Connection):  # type: ignore[misc, name-defined]
@@ -101,7 +101,7 @@ def _connection_type() -> Any:
 
 
 def _limited(gen: Any, limit: float, error: type[Exception]) -> Generator[Any, Any, Any]:
-    """Run a generator of psycopg for a limited time."""
+    """Run one of psycopg's generators for a limited time."""
     until = time.monotonic() + limit
     try:
         wanted = next(gen)

@@ -1,7 +1,7 @@
 """Translate statements of the store and the log from SQLite's dialect to PostgreSQL's, so that each is written once.
 
-A statement uses only what both spell alike and the few forms that :func:`in_postgres` knows. Any other form is an error
-of the server, never a different answer: the store's tests run over both databases.
+A statement uses only what both dialects spell alike and the few forms that :func:`in_postgres` knows. Any other form is
+an error from the server, never a different answer: the store's tests run on both databases.
 """
 
 from __future__ import annotations

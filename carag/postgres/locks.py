@@ -6,12 +6,12 @@ from typing import Any
 
 
 def lock(db: Any, name: str, of: int, *, session: bool = False) -> None:
-    """Wait for a lock: one of several, ``of``, of a name such as a schema's; held until the transaction ends."""
+    """Wait for a lock: number ``of`` among those of a name such as a schema's; held until the transaction ends."""
     db.execute(f"SELECT pg_advisory_{'' if session else 'xact_'}lock(hashtextextended(%s, %s))", (name, of))
 
 
 def try_lock(db: Any, name: str, of: int, *, session: bool = False, shared: bool = False) -> bool:
-    """Take a lock if it is free, or, shared, if only shared ones are held; tell whether it was."""
+    """Take a lock if it is free or, if shared, if only shared locks are held; tell whether it was taken."""
     how = f"{'' if session else 'xact_'}lock{'_shared' if shared else ''}"
     row = db.execute(f"SELECT pg_try_advisory_{how}(hashtextextended(%s, %s))", (name, of)).fetchone()
     return bool(row[0])

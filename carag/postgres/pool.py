@@ -1,11 +1,12 @@
 """Keep a few connections to a PostgreSQL server, and retry where that is safe.
 
 Work that is retried is a read, or a batch identified by its name. If a connection breaks, the work is retried on a new
-one after a random pause, and all idle connections are closed, for they led to the same server. After a few failures in
-a row the server is not asked for a second, so that callers are refused at once instead of waiting.
+one after a random pause, and all idle connections are closed, because they led to the same server. After a few failures
+in a row the server is left alone for a second, so that callers are refused at once instead of waiting.
 
-Errors are psycopg's own, which each room translates. ``psycopg-pool`` 3.3 is not used: while a server cannot be reached
-its callers wait for the whole time limit, get an error without the reason, and the reason is logged, with the address.
+Errors are psycopg's own, which each room translates. ``psycopg-pool`` 3.3 is not used: while a server cannot be
+reached, its callers wait for the whole time limit and get an error without the reason, and the reason is logged, with
+the address.
 """
 
 from __future__ import annotations
@@ -26,15 +27,15 @@ if TYPE_CHECKING:
 _TRIES: Final = 3
 """Most attempts."""
 _PAUSE: Final = 0.05
-"""Longest pause before the second try, in seconds; doubled before the third."""
+"""Longest pause before the second try, in seconds; it is doubled before the third."""
 _FAILURES: Final = 3
 """Failures in a row after which the server is left alone."""
 _REST: Final = 1.0
-"""Seconds for which it is left alone."""
+"""Seconds for which the server is left alone."""
 _PASSING: Final = {"40001", "40P01"}
 """Serialization failure, deadlock (PostgreSQL, Appendix A: Error Codes)."""
 _ENDED: Final = ("08", "57P", "25P03")
-"""Prefixes of codes that end a connection: it broke, the server shut down or ended it, it was idle too long."""
+"""Prefixes of codes that end a connection: it broke, the server shut down or ended it, or it was idle too long."""
 
 _Made = TypeVar("_Made")
 
@@ -44,10 +45,10 @@ class Pool:
 
     - ``settings``: of each session.
     - ``timeout``: seconds to wait for a free connection.
-    - ``limit``: most seconds for a statement, also where the server hangs.
+    - ``limit``: most seconds for a statement, even if the server hangs.
     - ``most``: most connections at once.
     - ``prepare``: called with each new connection.
-    - ``more``: for libpq or psycopg, where the URL does not say otherwise.
+    - ``more``: for libpq or psycopg, unless the URL says otherwise.
 
     Raises InvalidArgument if ``url`` is not an address; MissingExtra if psycopg is not installed.
     """
@@ -108,7 +109,7 @@ class Pool:
 
     @contextlib.contextmanager
     def lent(self) -> Iterator[Any]:
-        """Lend a connection, which is closed afterwards if it broke or a transaction is open."""
+        """Lend a connection, which is closed afterwards if it broke or if a transaction is still open."""
         if not self._room.acquire(timeout=self._timeout):
             raise driver().errors.TooManyConnections(
                 f"all connections have been in use for {self._timeout:g} s; try again later"
@@ -167,7 +168,7 @@ class Pool:
     def _check_rest(self) -> None:
         now = time.monotonic()
         if self._failures >= _FAILURES and now >= self._until:
-            self._until = now + _REST  # this caller tries; others within the next second do not
+            self._until = now + _REST  # this caller tries; others do not within the next second
         elif now < self._until and self._failures >= _FAILURES:
             raise driver().OperationalError(
                 f"it could not be reached {self._failures} times in a row; try again in {_REST:g} s"

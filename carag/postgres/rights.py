@@ -1,4 +1,4 @@
-"""Give an application's account its rights in a schema, and take all others from it and from PUBLIC."""
+"""Give an application's account its rights in a schema, and revoke all other rights from it and from PUBLIC."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Keep vectors in PostgreSQL with pgvector: transactions, exact counts, and every epoch there ever was.
+"""Keep vectors in PostgreSQL with pgvector, with transactions, exact counts, and every epoch that there ever was.
 
 A batch is one transaction, under a lock on its collection, and moves the epoch last; a search is one read-only
 transaction, so that epoch, count and rows come from one snapshot. Exact plans read every admissible row; the graph
@@ -54,7 +54,7 @@ RECALL: Final = 0.9
 more rows without structure it is lower: measure yours, or use the exact plan.
 """
 _WIDTH: Final = 400
-"""Rows that a walk of the graph keeps, ``hnsw.ef_search``."""
+"""How many rows a walk of the graph keeps: ``hnsw.ef_search``."""
 _LINKS: Final = 16
 _BUILD_WIDTH: Final = 128
 _MOST_MB: Final = 2**21 - 1
@@ -62,12 +62,13 @@ _MOST_MB: Final = 2**21 - 1
 _EXACT_ROWS: Final = 20_000
 """Admissible rows up to which scoring all of them is faster than a walk, measured at 20,000 x 384."""
 _LEAST_SHARE: Final = 0.1
-"""Share of all rows that must be admissible for a walk; below it all are scored, whichever plan was requested. A walk
-ends once it has met enough admissible rows, near or not: with 1,000,000 x 128 its recall was 0.98 for a fifth of them,
-0.91 for a twentieth and 0.66 for a hundredth, and from a fifth down scoring took no longer.
+"""Share of all rows that must be admissible for a walk; below it, all admissible rows are scored, whichever plan was
+requested. A walk ends once it has met enough admissible rows, near or not: at 1,000,000 x 128 its recall was 0.98 if a
+fifth of the rows were admissible, 0.91 for a twentieth and 0.66 for a hundredth, and from a fifth down, scoring took no
+longer.
 """
 _MOST_WORDS: Final = 10_000
-"""Words in one search: on 6,668 rows this many took 41 ms, ten times as many half a second."""
+"""Most words in one search: on 6,668 rows, this many took 41 ms and ten times as many took half a second."""
 
 
 class PostgresBackend(PostgresLoads):
@@ -79,12 +80,12 @@ class PostgresBackend(PostgresLoads):
         Such as ``postgresql://carag_app@db.example/vectors``; the rest comes from libpq's environment. To another
         machine TLS and a verified certificate are required, unless ``sslmode`` says otherwise.
     collection : str, optional
-        Usually a tenant: part of every key and of every statement. By default the one in the address,
+        Usually a tenant: part of every key and of every statement. By default, the one in the address,
         ``?collection=NAME``, or ``carag``.
     dim : int, optional
         Length of every vector, at most 2,000; by default that of the first batch.
     schema : str
-        Holds the tables, which are created if missing and the account may.
+        The schema that holds the tables, which are created if they are missing and the account may create them.
     timeout : float
         Seconds for a transaction.
     connections : int
@@ -180,10 +181,10 @@ class PostgresBackend(PostgresLoads):
         return self._change(batch, wanted, make)
 
     def build_graph(self, *, memory_mb: int | None = None) -> None:
-        """Build the graph over all rows, which makes the graph plan available; only the tables' owner may.
+        """Build the graph over all rows, which makes the graph plan available; only the tables' owner may do so.
 
-        Rows added later enter it one at a time, which takes longer, so build it after the first load. Writers wait
-        meanwhile, and there is no time limit.
+        Rows added later enter the graph one at a time, which takes longer, so build it after the first load. Writers
+        wait meanwhile, and there is no time limit.
 
         Parameters
         ----------
@@ -213,9 +214,9 @@ class PostgresBackend(PostgresLoads):
         self._place = self._link.unhurried(build)
 
     def let_use(self, account: str) -> None:
-        """Let an existing account use this collection and see no other; only the tables' owner may.
+        """Let an existing account use this collection and see no other; only the tables' owner may do so.
 
-        The length of vectors must be known, since the account cannot create tables.
+        The length of vectors must be known, because the account cannot create tables.
         """
         check_label("account", account)
 

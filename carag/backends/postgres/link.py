@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 _SETTINGS: Final = {
-    "jit": "off",  # compiling takes longer than statements of a few milliseconds
+    "jit": "off",  # compiling would take longer than the statements, which take a few milliseconds
     "row_security": "on",
 }
 
@@ -38,7 +38,7 @@ class PostgresLink:
         limit = f"{timeout * 1000:.0f}ms"
         settings = {
             **_SETTINGS,
-            # No other user's tables after our own, and temporary ones last.
+            # No other user's tables come after our own, and temporary tables come last.
             "search_path": f"{schema}, public, pg_temp",
             "statement_timeout": limit,
             "lock_timeout": limit,

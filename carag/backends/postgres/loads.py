@@ -1,8 +1,8 @@
-"""Loads in PostgreSQL: rows are put among the live ones at once, for the next epoch, which nothing asks for.
+"""Loads in PostgreSQL: rows are put among the live rows at once, for the next epoch, which nothing asks for.
 
 A block is one transaction, under the collection's lock: its rows and the position of the load. So the position is right
-even after a kill, and publishing changes only numbers, however many rows there are; it also has the server sample some
-rows for its statistics.
+even after a kill, and publishing changes only a few numbers, however many rows there are; it also has the server sample
+some rows for its statistics.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 class _Load(NamedTuple):
     epoch: int
-    """The epoch that it makes, unless it is published."""
+    """The epoch that the load makes, unless it is published."""
     is_published: bool
     is_open: bool
     position: int
@@ -110,7 +110,7 @@ class PostgresLoads(ABC):
                 db.execute(sql.LOADED_CHANGE, place)
                 db.execute(
                     f"ANALYZE live_{self._place.id:d}"
-                )  # else the next searches are planned as if it were empty
+                )  # otherwise the next searches would be planned as if the table were empty
                 db.execute("UPDATE collection SET epoch = %(epoch)s WHERE id = %(c)s", place)
                 db.execute("DELETE FROM loading WHERE collection = %(c)s", place)
             return self._state(db, None)
@@ -134,7 +134,7 @@ class PostgresLoads(ABC):
         return load
 
     def _load(self, db: Any, batch: str) -> _Load:
-        """Read a load; refuse if another is open."""
+        """Read a load; refuse if another load is open."""
         check_batch(batch)
         row = db.execute(sql.LOADING, {"c": self._place.id, "batch": batch}).fetchone()
         if row is None:

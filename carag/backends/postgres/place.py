@@ -15,7 +15,7 @@ from carag.visible import logger
 _logger = logger(__name__)
 
 _BEFORE_ALL: Final = ""
-"""Batch name of epoch 0; no other can be empty."""
+"""Batch name of epoch 0; no other batch name can be empty."""
 _MAX_DIM: Final = 2000
 """The limit of a graph in pgvector."""
 _LONGEST_BATCH: Final = 1000
@@ -50,7 +50,7 @@ def open_place(db: Any, schema: str, collection: str, dim: int | None) -> Postgr
     except errors.InsufficientPrivilege:
         raise BackendUnavailable(
             f"the account may not use or create schema {schema}, or the collection {quoted(collection)} in it; have "
-            "the owner open it with dim, and let the account use it with let_use()"
+            "the owner open the collection with dim, and let the account use it with let_use()"
         ) from None
     except (errors.FeatureNotSupported, errors.UndefinedFile):
         raise BackendUnavailable(
@@ -62,7 +62,7 @@ def open_place(db: Any, schema: str, collection: str, dim: int | None) -> Postgr
     if place.dim is None:
         db.execute(
             "SELECT FROM collection WHERE id = %s FOR UPDATE", (place.id,)
-        )  # a second process finds it created
+        )  # a second process finds the collection created
         if dim_of(db, place.id) is None:
             make_place(db, place.id, dim)
         place = read_place(db, collection)
@@ -95,7 +95,7 @@ def read_place(db: Any, collection: str) -> PostgresCollection:
 
 
 def check_version(extension: str) -> None:
-    """Refuse a pgvector that is too old, and warn of one with a known vulnerability."""
+    """Refuse a pgvector that is too old, and warn about one with a known vulnerability."""
     version = tuple(int(part) for part in re.findall(r"\d+", extension)[:3])
     if version < (0, 8):
         raise BackendUnavailable(f"pgvector is {extension}; want 0.8 or later, which has iterative scans")
@@ -130,7 +130,7 @@ def check_batch(batch: str) -> None:
     """Check a batch name."""
     check_text("batch", batch, _LONGEST_BATCH)
     if not batch:
-        raise InvalidArgument("batch is empty; want a name, with which it can be repeated")
+        raise InvalidArgument("batch is empty; want a name, so that the batch can be repeated")
 
 
 def lock_epoch(db: Any, own: int) -> int:

@@ -1,10 +1,10 @@
 """Define the tables of vectors in PostgreSQL, create them, and let an account use one collection.
 
-``live`` has the current rows, in one partition per collection, so that statistics and indexes are its own; ``past`` has
-ended versions, ``[e0, e1)``, which earlier epochs need in addition. ``word`` says which words have live rows and since
-when; ``change`` has the batches, each of which made one epoch; ``collection`` has the last epoch and is written last.
-Rows of a load are in ``live`` at once, for the next epoch; ``loading`` has its position and how many of its rows have
-which word.
+``live`` has the current rows, in one partition per collection, so that each has its own statistics and indexes;
+``past`` has ended versions, ``[e0, e1)``, which earlier epochs need in addition. ``word`` says which words have live
+rows, and since when; ``change`` has the batches, each of which made one epoch; ``collection`` has the last epoch and is
+written last. Rows of a load are in ``live`` at once, for the next epoch; ``loading`` has the load's position and the
+number of its rows with each word.
 
 Words, times and entities are ``bigint``, because all 32 bits of each are unsigned.
 
@@ -23,7 +23,7 @@ FOREVER: Final = (1 << 63) - 1
 """The end of a word that still has rows."""
 _FORMAT: Final = "vectors of CARAG, format 1"
 _PLAIN: Final = 1900
-"""Greatest vector length that is kept in the row's page of 8 kB; longer ones are stored out of line, and slower."""
+"""Greatest vector length that is kept in the row's page of 8 kB; longer ones are stored out of line, and are slower."""
 _TABLES: Final = """
 CREATE TABLE collection (
     id integer PRIMARY KEY GENERATED ALWAYS AS IDENTITY,
@@ -85,11 +85,11 @@ _SEEN: Final = {
 }
 """What an account that is not the owner may do, within its collections."""
 _OF_ITS_COLLECTIONS: Final = "collection = ANY (ARRAY(SELECT id FROM collection))"
-"""``collection`` is read with the account's own rights here."""
+"""Here, ``collection`` is read with the account's own rights."""
 
 
 def make_tables(db: Any, schema: str) -> None:
-    """Create schema and tables if missing; raise BackendUnavailable if the schema holds others."""
+    """Create schema and tables if they are missing; raise BackendUnavailable if the schema holds other tables."""
     from psycopg import sql
 
     found = "SELECT obj_description(oid, 'pg_namespace') FROM pg_namespace WHERE nspname = %s"

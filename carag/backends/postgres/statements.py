@@ -1,11 +1,11 @@
 """The SQL statements, each once, with bound parameters only, for one collection and one epoch.
 
 An exact search scores and counts all admissible rows before it sorts, which no index of pgvector can serve, whatever
-the planner knows; a search of the graph sorts by what its index serves, with other sorting switched off. Versions ended
-after the epoch are in ``past``; the last epoch has none, which takes one look into an index.
+the planner knows; a search of the graph sorts by what its index serves, with other sorting switched off. Versions that
+ended after the epoch are in ``past``; the last epoch has none, and finding that out takes one look into an index.
 
-Rows are looked up key by key, whatever the planner knows: it knows nothing of rows that were just added, and would read
-all of them to find a few thousand (``OFFSET 0`` keeps it from merging the lookup into a join).
+Rows are looked up key by key, whatever the planner knows: it knows nothing about rows that were just added, and would
+read all of them to find a few thousand (``OFFSET 0`` keeps it from merging the lookup into a join).
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ SELECT c.epoch + 1, EXISTS (SELECT FROM change k WHERE k.collection = c.id AND k
     l.batch, l.position, l.words, l.counts
 FROM collection c LEFT JOIN loading l ON l.collection = c.id WHERE c.id = %(c)s
 """
-"""The epoch that a load makes, whether the one of this name is published, and the load that is open."""
+"""The epoch that a load makes, whether the load of this name is published, and the load that is open."""
 LOADED: Final = """
 INSERT INTO loading VALUES (%(c)s, %(batch)s, %(position)s, %(words)s, %(counts)s)
 ON CONFLICT (collection) DO UPDATE
@@ -67,12 +67,12 @@ TAKEN: Final = f"""
 SELECT min(key) FROM {_WANTED},
 LATERAL (SELECT key FROM live WHERE collection = %(c)s AND key = wanted OFFSET 0) AS found
 """  # noqa: S608 - ours
-"""The least of the keys that a live row has, or NULL."""
+"""The smallest of the keys that a live row has, or NULL."""
 UNKNOWN: Final = """
 SELECT min(key) FROM unnest(%(keys)s::bigint[]) AS a (key)
 WHERE NOT EXISTS (SELECT FROM live WHERE live.collection = %(c)s AND live.key = a.key)
 """
-"""The least of the keys that no live row has, or NULL."""
+"""The smallest of the keys that no live row has, or NULL."""
 END: Final = """
 INSERT INTO past SELECT collection, key, e0, word, public_at, expires_at, entity, v, %(epoch)s::bigint FROM live
 WHERE collection = %(c)s AND key = ANY(%(keys)s::bigint[])
@@ -134,7 +134,7 @@ def count(admitted: Admitted) -> str:
 def exact(admitted: Admitted) -> str:
     """Score and count all admissible rows in one pass; return the nearest ``k``, each with the count.
 
-    Only keys and scores are kept on the way: a vector is a hundred times as long.
+    Only keys and scores are kept until then: a vector is a hundred times as long.
     """
     versions = _versions(_test(admitted))
     return (
@@ -146,7 +146,7 @@ def exact(admitted: Admitted) -> str:
 
 
 def graph(admitted: Admitted, dim: int) -> str:
-    """Walk the graph of live rows, testing each, until ``k`` are found; score what has ended since."""
+    """Walk the graph of live rows, testing each, until ``k`` are found; score rows that have ended since."""
     test = _test(admitted)
     return (
         f"(SELECT {_READ}, {_SCORE} FROM live WHERE {_THEN} AND {test} "  # noqa: S608

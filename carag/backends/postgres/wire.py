@@ -29,7 +29,7 @@ def adapt_vectors(db: Any) -> None:
     from psycopg.adapt import Dumper, Loader
     from psycopg.pq import Format
 
-    # Using it loads the extension, whose settings are unknown before.
+    # Using the type loads the extension, whose settings are unknown before that.
     found = db.execute("SELECT oid FROM pg_type WHERE oid = to_regtype('vector')").fetchone()
     if found is None:
         return

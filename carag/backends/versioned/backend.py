@@ -1,18 +1,18 @@
-"""Epochs on an engine without transactions: rows are versions, and a register, written last, says which ones hold.
+"""Epochs on an engine without transactions: rows are versions, and a register, written last, says which versions hold.
 
 Redis, Qdrant and Milvus confirm one write at a time. So a row is stored as versions, each of which holds in ``[e0,
 e1)``: a new word is a new version, and a deletion ends one. A batch writes the versions of the next epoch, which
 nothing asks for yet, and then the register; with this one write readers move to the new epoch. A writer that was killed
-before it leaves versions that no reader sees, and the next batch removes them first.
+before that write leaves versions that no reader sees, and the next batch removes these first.
 
-A write that its client gave up may still arrive, so a writer that is not certain of a batch must repeat that batch, and
-begin no other.
+A write that its client gave up on may still arrive, so a writer that is not certain about a batch must repeat that
+batch, and begin no other.
 
-Ended versions are removed once no reader can still ask for them. A replaced epoch may be asked for ``keep`` seconds
-more; then the register says that it may not. Another ``keep`` seconds later, when readers of the earlier register have
-finished or were refused, the next batch sweeps.
+Ended versions are removed once no reader can still ask for them. A replaced epoch may be asked for during another
+``keep`` seconds; then the register says that it may not. Another ``keep`` seconds later, when readers of the earlier
+register have finished or were refused, the next batch sweeps.
 
-The caller must see to it that there is one writer at a time, as the engine does with its store's lock. A backend in
+The caller must ensure that there is only one writer at a time, as the engine does with its store's lock. A backend in
 this package adds only a dozen primitives, each of which may be repeated.
 """
 
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 KEEP: Final = 60.0
 """Seconds for which a replaced epoch may still be asked for; no search takes as long."""
 _COUNTS: Final = 256
-"""Most counts that are cached: for one epoch and policy they never change."""
+"""Most counts that are cached: for one epoch and policy, a count never changes."""
 _NOW: Final = "now"
 OPEN: Final = "open"
 """The text with the batch that is under way."""
@@ -57,7 +57,7 @@ class Nearest(NamedTuple):
     """The rows that an engine found, nearest first."""
 
     keys: list[list[int]]
-    """For each query, at most ``k``."""
+    """For each query, at most ``k`` keys."""
     scores: list[list[float]]
     """Cosine similarities."""
     rows: Rows
@@ -74,7 +74,7 @@ class VersionedBackend(ABC):
     kind : str
         The engine and its version, for records.
     keep : float, optional
-        Seconds for which a replaced epoch may still be asked for; None keeps every epoch, and with it what was deleted.
+        Seconds for which a replaced epoch may still be asked for; None keeps every epoch, and with it the deleted rows.
     """
 
     _most_words: ClassVar[int]
@@ -177,7 +177,7 @@ class VersionedBackend(ABC):
             return self._confirm(name, following)
 
     def _done(self, epoch: int, current: Register) -> IndexState:
-        """Return the state that a batch made, or the last one if that epoch is swept."""
+        """Return the state that a batch made, or the last state if that epoch is swept."""
         (kept,) = self._texts(_epoch_name(epoch))
         return self._state(Register.read(kept) if kept else current)
 
@@ -220,7 +220,7 @@ class VersionedBackend(ABC):
         )
 
     def _undo(self, epoch: int, batch: str) -> None:
-        """Remove what a batch left that was killed before the register named its epoch."""
+        """Remove what was left by a batch that was killed before the register named its epoch."""
         self._drop_after(epoch)
         self._reopen_after(epoch)
         self._drop_texts([batch])
@@ -317,8 +317,8 @@ class VersionedBackend(ABC):
         return Register.read(then), since
 
     def _current(self, *names: str) -> tuple[Any, ...]:
-        """Read the register, and other texts with it; refuse an earlier epoch than one confirmed here already."""
-        before = self._newest  # read first: another thread may read a later one meanwhile
+        """Read the register, and other texts with it; refuse an epoch earlier than one already confirmed here."""
+        before = self._newest  # read first, because another thread may read a later one meanwhile
         now, *others = self._texts(_NOW, *names)
         register = Register.read(now) if now else Register.empty(self._shards())
         if register.epoch < before:

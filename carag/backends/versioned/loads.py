@@ -1,8 +1,8 @@
 """Loads on an engine without transactions: versions of the next epoch, and a note of how far they are written.
 
 A load is a batch written in many steps. Its versions belong to the next epoch, which nothing asks for yet; the note of
-what is under way has its position and the register that will hold. So each block is two writes, and a block whose
-second write was lost is written over itself.
+what is under way has the load's position and the register that will hold. So each block takes two writes, and a block
+whose second write was lost is written over itself.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ class VersionedLoads(VersionedBackend):
 
 
 def _own(opened: BegunBatch, name: str, current: Register) -> Load | None:
-    """Return the load of this name, if open; refuse if another is open."""
+    """Return the load of this name, if it is open; refuse if another load is open."""
     load = opened.load_after(current)
     if load is not None and opened.name != name:
         raise load_is_open()

@@ -1,4 +1,4 @@
-"""The register of an engine without transactions: which epoch is the last, and what holds at it, as one text."""
+"""The register of an engine without transactions: which epoch is the last and what holds at it, as one text."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from carag.errors import MALFORMED, BackendFault
 
 
 class Sweep(NamedTuple):
-    """How far ended versions have been removed, and may be."""
+    """How far ended versions have been removed, and how far they may be."""
 
     swept: int
     """Versions that ended at this epoch or before have been removed."""
     removable: int
-    """Those that ended at this epoch or before may be: no reader can ask for them any more."""
+    """Versions that ended at this epoch or before may be removed: no reader can ask for them any more."""
     earliest: int
     """The first epoch that may still be asked for."""
     mark: int
     """The epoch that becomes ``earliest`` when it is old enough."""
     marked_at: float
-    """When it was the last epoch: seconds since 1970, by the writer's clock."""
+    """When ``mark`` was the last epoch: seconds since 1970, by the writer's clock."""
 
     def moved(self, epoch: int, now: float, keep: float | None) -> Sweep:
         """Return the sweep at a new epoch, if each may be asked for ``keep`` seconds after it was replaced.
@@ -56,7 +56,7 @@ class Register(NamedTuple):
         return cls(0, 0, (0,) * parts, {}, Sweep(0, 0, 0, 0, 0.0))
 
     def text(self) -> str:
-        """Return it as JSON.
+        """Return the register as JSON.
 
         Examples
         --------
@@ -88,7 +88,7 @@ class Load(NamedTuple):
 
 
 class BegunBatch(NamedTuple):
-    """The batch that a writer began; complete if the last epoch is its own."""
+    """The batch that a writer began; it is complete if the last epoch is its own."""
 
     epoch: int
     """The epoch that it makes."""
@@ -97,7 +97,7 @@ class BegunBatch(NamedTuple):
     """None for an ordinary change, which the next batch undoes."""
 
     def text(self) -> str:
-        """Return it as a line.
+        """Return the batch as a line.
 
         Examples
         --------
@@ -109,7 +109,7 @@ class BegunBatch(NamedTuple):
 
     @classmethod
     def read(cls, text: str) -> BegunBatch:
-        """Read what :meth:`text` wrote, or an empty text: nothing was begun. Raise BackendFault for anything else."""
+        """Read what :meth:`text` wrote, or an empty text if nothing was begun; BackendFault for anything else."""
         if not text:
             return cls(0, "")
         try:

@@ -1,4 +1,4 @@
-"""Rows and their versions as columns: what is checked before a backend stores them, and how they are packed."""
+"""Rows and their versions as columns: what is checked before a backend stores rows, and how they are packed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 NEVER: Final = (1 << 53) - 1
 """The end of a version that holds: the greatest integer that is exact even if an engine compares doubles."""
 NUMBERS: Final = ("key", "word", "public_at", "expires_at", "entity", "e0", "e1")
-"""What an engine holds of a version in addition to its vector, by name."""
+"""What an engine holds about a version in addition to its vector, by name."""
 _TYPES: Final[tuple[np.dtype[Any], ...]] = tuple(
     np.dtype(name) for name in ("int64", "float32", "uint32", "uint32", "uint32", "uint32")
 )
@@ -58,7 +58,7 @@ class Versions(NamedTuple):
 
 
 def version_item(numbers: Mapping[str, int], vector: object) -> tuple[object, ...]:
-    """Order what an engine holds of a version as :meth:`Versions.listed` expects it."""
+    """Put what an engine holds about a version in the order that :meth:`Versions.listed` expects."""
     key, *others = (numbers[name] for name in NUMBERS)
     return key, vector, *others
 
