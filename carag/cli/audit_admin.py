@@ -53,7 +53,7 @@ def accept(
         bool,
         typer.Option(
             "--labels",
-            help="Accept the labels as they are, though the last record names others; first find out what changed them.",
+            help="Accept the labels as they are, though the last record names others; first find out what changed.",
         ),
     ] = False,
     gate: Annotated[

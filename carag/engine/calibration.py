@@ -330,8 +330,7 @@ def _selected(answers: Sequence[_Tried], wrong: Fraction) -> int:
         raise InvalidArgument(
             f"no threshold keeps the share of wrong answers at {wrong}: of {len(answers)} answers, "
             f"{right.count(False)} are wrong, including some with the nearest passages; the gate stays as it was: "
-            "allow a larger share, "
-            "or add questions"
+            "allow a larger share, or add questions"
         )
     return threshold
 
