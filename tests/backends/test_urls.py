@@ -67,7 +67,9 @@ def test_a_store_moves_from_one_server_to_another_and_back(
         assert truth == found(engine, REVIEW)
     with pytest.raises(InvalidArgument, match=f"are in postgresql, collection {collection}1, and postgresql"):
         opened(home, single)
-    with pytest.raises(InvalidArgument, match=f"are in postgresql, collection {collection}1; name it"):
+    with pytest.raises(
+        InvalidArgument, match=f"are in postgresql, collection {collection}1; name that backend"
+    ):
         opened(home)
     assert copied.root == copy_backend(home, other, single).root
     switch_backend(home, single)

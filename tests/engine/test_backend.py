@@ -102,7 +102,9 @@ def test_a_store_is_opened_over_its_own_rows(tmp_path: Path) -> None:
         before, epoch = ids(engine, REVIEW), own.state().epoch
     with opened(tmp_path / "store", own) as engine:
         assert (before, epoch) == (ids(engine, REVIEW), own.state().epoch)
-    with pytest.raises(InvalidArgument, match="are in native, collection own; name it with backend="):
+    with pytest.raises(
+        InvalidArgument, match="are in native, collection own; name that backend with backend="
+    ):
         opened(tmp_path / "store")
     with pytest.raises(InvalidArgument, match="collection other was named"):
         opened(tmp_path / "store", other)

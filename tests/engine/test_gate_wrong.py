@@ -93,7 +93,7 @@ def test_named_passages_are_wanted_in_place_of_the_document(home: Path) -> None:
         said = engine.calibrate_gate(written(home, *right), EMPLOYEE, wrong=FIFTH)
         assert 0 == said.answered_wrong
         elsewhere = answerable(NEAR, passages=["open:99999"])
-        with pytest.raises(InvalidArgument, match="of 10 answers 10 are wrong"):
+        with pytest.raises(InvalidArgument, match="of 10 answers, 10 are wrong"):
             engine.calibrate_gate(written(home, *elsewhere), EMPLOYEE, wrong=FIFTH)
         assert said == engine.calibration.report
 

@@ -122,7 +122,7 @@ def test_tables_for_reading_questions_are_kept_and_replaced_on_the_same_word(tmp
     shutil.rmtree(first)
     assert Profile.open(second).table.sha256 == Profile.open(write(tmp_path / "bare")).table.sha256
     for other in (second, tmp_path / "bare"):
-        with pytest.raises(InvalidArgument, match="tables for reading questions than the one given"):
+        with pytest.raises(InvalidArgument, match="tables for reading questions than the profile given"):
             opened(tmp_path / "store", profile=other)
     with opened(tmp_path / "store") as engine:
         assert "notes" in engine.profile.reading["kinds.tsv"]

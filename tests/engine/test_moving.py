@@ -187,7 +187,7 @@ def test_a_store_is_switched_only_to_a_copy_of_its_own(home: Path) -> None:
         switch_backend(home, place)
     with pytest.raises(InvalidArgument, match="the same place"):
         copy_backend(home, place, Kept(Store()))
-    with pytest.raises(InvalidArgument, match="name it with backend"):
+    with pytest.raises(InvalidArgument, match="name that backend with backend"):
         opened(home)
 
 

@@ -106,7 +106,7 @@ def test_a_setting_that_differs_from_the_service_s_is_refused(
     """An answer by another generator than was requested would be a silent change."""
     command = ["ask", QUESTION, "--store", str(home), *ROLE]
     assert Exit.BAD_INPUT == run([*command, "--ranker", "dense"])
-    assert "another ranker than this command states" in " ".join(capsys.readouterr().err.split())
+    assert "a different ranker from what this command states" in " ".join(capsys.readouterr().err.split())
     assert Exit.OK == run([*command, "--generator", "extractive"])
 
 

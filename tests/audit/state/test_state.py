@@ -234,7 +234,7 @@ def test_the_file_keeps_the_state(tmp_path_factory, examples):
 
 def test_a_label_that_is_not_there_has_no_proof(tmp_path):
     """The search and the state disagree: nothing is proved."""
-    with pytest.raises(CorruptFile, match="does not hold"):
+    with pytest.raises(CorruptFile, match="lacks a label"):
         StateView.of(leaves([Label("a", bytes(32), 1)])).paths([place(KEY, "b", 0)])
 
 
