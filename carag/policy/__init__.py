@@ -9,6 +9,8 @@ from carag.lazy import lazily
 if TYPE_CHECKING:
     from carag.policy.asked_day import AskedDay as AskedDay
     from carag.policy.asked_day import DayUse as DayUse
+    from carag.policy.audience import EVERYBODY as EVERYBODY
+    from carag.policy.audience import Audience as Audience
     from carag.policy.bits import Bits as Bits
     from carag.policy.bits import bit_names as bit_names
     from carag.policy.bits import bits_of as bits_of
@@ -71,6 +73,7 @@ else:
         __name__,
         {
             "asked_day": "AskedDay DayUse",
+            "audience": "Audience EVERYBODY",
             "bits": "Bits bit_names bits_of policy_word",
             "claims": "TokenVerifier",
             "decision": "Decision Search",

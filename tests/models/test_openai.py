@@ -288,7 +288,9 @@ def test_a_failure_is_on_record_and_no_secret_with_it(
 
 def test_a_store_says_what_its_embedder_needs_and_opens_with_it(server: Server, tmp_path: Path) -> None:
     opened(tmp_path, server).close()
-    with pytest.raises(InvalidArgument, match=r"from its name alone; give embedder_by_name\('openai:m', ...\)"):
+    with pytest.raises(
+        InvalidArgument, match=r"from its name alone; give embedder_by_name\('openai:m', ...\)"
+    ):
         Engine.open(tmp_path / "store")
     again = embedder_by_name("openai:m", {"url": server.url, "dim": DIM})
     Engine.open(tmp_path / "store", embedder=again).close()

@@ -1,0 +1,141 @@
+"""Hold who may see a document: principals on an allow list, less those on a deny list."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Self, final
+from unicodedata import normalize
+
+from carag.errors import InvalidArgument
+from carag.limits import quoted
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable
+
+EVERYBODY: Final = 0
+"""The number of the audience without lists, which every session belongs to."""
+MAX_AUDIENCE: Final = (1 << 32) - 2
+"""Greatest number of an audience; the next 32-bit number is kept free."""
+MAX_PRINCIPALS: Final = 10_000
+"""Greatest number of principals on the two lists of an audience together."""
+GROUP: Final = "group"
+"""The kind of principals that may hold others."""
+_PRINCIPAL: Final = re.compile(r"[a-z][a-z_]{0,31}:\S(.{0,254}\S)?")
+
+
+@final
+@dataclass(frozen=True, slots=True, repr=False)
+class Audience:
+    """Who may see a document. ``Audience()`` is everybody.
+
+    Parameters
+    ----------
+    allow : iterable of str, optional
+        The principals of whom a session must have one, such as ``"group:treasury"`` or ``"user:ana"``. None: no list,
+        so everybody who is not denied; an empty list: nobody.
+    deny : iterable of str
+        The principals of whom a session must have none. Denying beats allowing.
+
+    Raises
+    ------
+    InvalidArgument
+        If a principal is not of the form ``kind:id``, if two are spellings of one, or if the lists are too long.
+
+    Examples
+    --------
+    >>> audience = Audience(allow=["group:treasury", "user:ana"], deny=["group:contractors"])
+    >>> audience.admits({"user:ana"}), audience.admits({"user:ana", "group:contractors"})
+    (True, False)
+    >>> Audience(allow=["ana"])
+    Traceback (most recent call last):
+    carag.errors.InvalidArgument: allow holds 'ana'; want a kind and an id, such as 'group:treasury' or 'user:ana'
+    """
+
+    allow: tuple[str, ...] | None = None
+    deny: tuple[str, ...] = ()
+
+    def __init__(self, allow: Iterable[str] | None = None, deny: Iterable[str] = ()) -> None:
+        allowed = None if allow is None else principals("allow", allow)
+        denied = principals("deny", deny)
+        principals("allow and deny together", {*(allowed or ()), *denied})  # one principal has one spelling
+        object.__setattr__(self, "allow", None if allowed is None else tuple(sorted(allowed)))
+        object.__setattr__(self, "deny", tuple(sorted(denied)))
+
+    def __repr__(self) -> str:
+        # The repr shows that a list exists, never its entries: they say who works on what.
+        listed = (("allow", self.allow is not None), ("deny", bool(self.deny)))
+        return f"Audience({', '.join(f'{name}=<listed>' for name, there in listed if there)})"
+
+    def __bool__(self) -> bool:
+        """Whether there is a list at all."""
+        return self.allow is not None or bool(self.deny)
+
+    @property
+    def text(self) -> str:
+        """Both lists as canonical JSON."""
+        return json.dumps(
+            {"allow": self.allow, "deny": self.deny},
+            sort_keys=True,
+            separators=(",", ":"),
+            ensure_ascii=False,
+        )
+
+    @classmethod
+    def read(cls, text: str) -> Self:
+        """Return the audience that :attr:`text` describes; ValueError if it describes none."""
+        stated = json.loads(text)
+        if not isinstance(stated, dict) or stated.keys() != {"allow", "deny"}:
+            raise ValueError("an audience has the lists allow and deny, and nothing else")
+        return cls(**stated)
+
+    def admits(self, allowed: Collection[str], denied: Collection[str] | None = None) -> bool:
+        """Test a session by its principals, and the groups that hold them.
+
+        ``denied`` are those that the deny list is tested against, where a request has given some up; by default, the
+        same.
+        """
+        if any(one in self.deny for one in (allowed if denied is None else denied)):
+            return False
+        return self.allow is None or any(one in self.allow for one in allowed)
+
+
+def principals(name: str, values: object) -> frozenset[str]:
+    """Check a list of principals, opaque texts of the form ``kind:id``, and return them as a set."""
+    if isinstance(values, str | bytes) or not hasattr(values, "__iter__"):
+        raise InvalidArgument(
+            f"{name} is {quoted(values)}; want a list of principals, such as ['group:treasury', 'user:ana']"
+        )
+    found = frozenset(principal(name, one) for one in values)
+    if len(found) > MAX_PRINCIPALS:
+        raise InvalidArgument(f"{name} holds {len(found)} principals; want at most {MAX_PRINCIPALS}")
+    spelled: dict[str, str] = {}
+    for one in sorted(found):
+        other = spelled.setdefault(one_spelling(one), one)
+        if other != one:
+            raise InvalidArgument(
+                f"{name} holds {quoted(other)} and {quoted(one)}, two spellings of one principal; want one of them"
+            )
+    return found
+
+
+def principal(name: str, value: object) -> str:
+    """Check one principal and return it as a plain ``str``."""
+    plain = str.__str__(value) if isinstance(value, str) else value
+    if not isinstance(plain, str) or not _PRINCIPAL.fullmatch(plain) or not plain.isprintable():
+        raise InvalidArgument(
+            f"{name} holds {quoted(plain)}; want a kind and an id, such as 'group:treasury' or 'user:ana'"
+        )
+    return plain
+
+
+def one_spelling(principal: str) -> str:
+    """Return the form in which two spellings of one principal are equal: by case, width and composition.
+
+    Examples
+    --------
+    >>> one_spelling("group:Treasury") == one_spelling("group:treasury")
+    True
+    """
+    return normalize("NFKC", normalize("NFKC", principal).casefold())
