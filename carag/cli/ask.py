@@ -68,6 +68,15 @@ Entity = Annotated[
         "any of those given. Can be repeated.",
     ),
 ]
+Principal = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--principal",
+        metavar="KIND:ID",
+        help="Who asks, for documents that are shared with some only, such as [b]user:ana[/b] or "
+        "[b]group:treasury[/b]. Can be repeated.",
+    ),
+]
 Narrowed = Annotated[
     list[str] | None,
     typer.Option(
@@ -122,6 +131,7 @@ def ask(
     subject: Subject = None,
     conversation: Conversation = None,
     entity: Entity = None,
+    principal: Principal = None,
     where: Narrowed = None,
     generator: GeneratorName = "extractive",
     ranker: RankerName = None,
@@ -144,7 +154,10 @@ def ask(
     """
     from carag.engine import Engine
 
-    session, narrowed = _session(role, purpose, as_of, subject, entity, conversation), _where(where or ())
+    session, narrowed = (
+        _session(role, purpose, as_of, subject, entity, principal, conversation),
+        _where(where or ()),
+    )
     settings = store_settings(retain, not_before, backend)
     settings |= model_settings(
         context, store, embedder=embedder, generator=generator, ranker=ranker, reranker=reranker
@@ -175,6 +188,7 @@ def explain(
     purpose: Purpose,
     as_of: AsOf = None,
     entity: Entity = None,
+    principal: Principal = None,
     retain: Retain = None,
     not_before: NotBefore = None,
     backend: BackendUrl = None,
@@ -190,7 +204,7 @@ def explain(
     """
     from carag.engine import NO_EMBEDDER, Engine
 
-    session = _session(role, purpose, as_of, None, entity, None)
+    session = _session(role, purpose, as_of, None, entity, principal, None)
     try:
         with Engine.open(
             store, create=False, embedder=NO_EMBEDDER, **store_settings(retain, not_before, backend)
@@ -344,6 +358,7 @@ def _session(
     as_of: str | None,
     subject: str | None,
     entities: list[int] | None,
+    principals: list[str] | None,
     conversation: str | None,
 ) -> Session:
     from carag.policy import Session
@@ -354,6 +369,7 @@ def _session(
         subject=subject,
         as_of=_moment(as_of),
         allow_entities=frozenset(entities) if entities else None,
+        principals=frozenset(principals or ()),
         conversation=conversation,
     )
 

@@ -312,6 +312,7 @@ class Recorder:
             "subject": request.session.subject,
             "conversation": request.session.conversation,
             "entities": None if request.decision is None else _lists(request.decision),
+            "principals": _principals(request),
             "where": request.where.text if request.where else None,
             "reading": reading or None,
         }
@@ -446,6 +447,19 @@ def _lists(decision: Decision) -> str | None:
         }
         lists.append({kind: listed for kind, listed in both.items() if listed is not None})
     return json.dumps(lists, sort_keys=True, separators=(",", ":"))
+
+
+def _principals(request: Request) -> str | None:
+    """Return who asked and the memberships that were used; None for a session without principals."""
+    session, decision = request.session, request.decision
+    if not session.principals:
+        return None
+    said: dict[str, object] = {"stated": sorted(session.principals)}
+    if session.acting_as is not None:
+        said["acting_as"] = sorted(session.acting_as)
+    if decision is not None and decision.identity.memberships:
+        said["memberships"] = decision.identity.memberships
+    return json.dumps(said, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
 def _code_of(error: CaragError) -> str:

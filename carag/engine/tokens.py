@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
@@ -16,6 +17,7 @@ from cryptography.hazmat.primitives.serialization import load_pem_public_key
 
 from carag.errors import MALFORMED, InvalidArgument, MissingExtra, Refused
 from carag.limits import quoted
+from carag.policy.audience import principal
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -54,7 +56,9 @@ class JwtVerifier:
     ``keys`` maps each key id to a public key (PEM) and the one algorithm from :data:`ALGORITHMS` that the key is for.
     Clocks may differ by ``leeway`` seconds, at most 300. A token that lives for more than ``longest`` seconds, from its
     ``iat`` (without one, from now) to its ``exp``, is refused as ``TOKEN_LIFE``. ``required`` are claims that every
-    token must carry.
+    token must carry. ``principals`` maps a claim that names the person or their groups to the kind of principal that
+    its values are: ``{"groups": "group", "oid": "user"}`` makes ``group:<id>`` of each group. Every token must carry
+    such a claim, if only as an empty list, because a document may be denied to a group that the token left out.
 
     Examples
     --------
@@ -73,6 +77,7 @@ class JwtVerifier:
         leeway: int = 0,
         longest: int = LONGEST_LIFE,
         required: Sequence[str] = REQUIRED_CLAIMS,
+        principals: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         for name, value in (("issuer", issuer), ("audience", audience)):
             if not isinstance(value, str) or not value:
@@ -92,18 +97,24 @@ class JwtVerifier:
         )
         self._leeway, self._longest = leeway, longest
         self._required = list(required)
+        self._principals = {
+            claim: principal("principals", f"{kind}:x")[:-2] for claim, kind in principals.items()
+        }
 
     def verify(self, token: str) -> Mapping[str, Any]:
-        """Return a token's claims, with its audience as text.
+        """Return a token's claims, with its audience as text and its principals among the terms of ``carag``.
 
         Raises Refused with ``TOKEN_MALFORMED``, ``TOKEN_ALGORITHM``, ``TOKEN_KEY_UNKNOWN``, ``TOKEN_SIGNATURE``,
         ``TOKEN_EXPIRED``, ``TOKEN_NOT_YET_VALID``, ``TOKEN_LIFE``, ``TOKEN_ISSUER``, ``TOKEN_AUDIENCE``,
-        ``TOKEN_CLAIM_MISSING`` or ``TOKEN_CLAIM_INVALID``; MissingExtra if PyJWT is not installed.
+        ``TOKEN_CLAIM_MISSING``, ``TOKEN_CLAIM_INVALID`` or ``TOKEN_GROUPS_LEFT_OUT``; MissingExtra if PyJWT is not
+        installed.
         """
         jwt = _jwt()
         if not isinstance(token, str) or len(token) > _MAX_CHARACTERS or not token.isascii():
             raise Refused(
-                "TOKEN_MALFORMED", f"the token is not ASCII text of at most {_MAX_CHARACTERS} characters"
+                "TOKEN_MALFORMED",
+                f"the token is not ASCII text of at most {_MAX_CHARACTERS} characters; if it lists too many groups, "
+                "import their memberships into the store, and let tokens name the person alone",
             )
         try:
             algorithm, key = self._key(jwt.get_unverified_header(token))
@@ -123,7 +134,7 @@ class JwtVerifier:
             raise Refused(_code(jwt, error), f"the token is refused: {error}") from error
         self._check_audience(claims["aud"])
         self._check_life(claims)
-        return {**claims, "aud": self.audience}
+        return {**claims, "aud": self.audience, **self._shared(claims)}
 
     def _check_audience(self, said: object) -> None:
         """Accept a list (RFC 7519 section 4.1.3) of this audience only; another could present the token here."""
@@ -150,6 +161,18 @@ class JwtVerifier:
                 "TOKEN_LIFE",
                 f"the token is valid for {life:.0f} seconds; want at most {self._longest}, from iat to exp",
             )
+
+    def _shared(self, claims: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the claim ``carag`` with the principals that other claims name."""
+        if not self._principals:
+            return {}
+        terms = claims.get("carag", {})
+        if not isinstance(terms, dict) or not isinstance(stated := terms.get("principals", []), list):
+            raise Refused(
+                "TOKEN_CLAIM_INVALID", "the token's claim `carag` is not an object with a list of principals"
+            )
+        found = [one for claim, kind in self._principals.items() for one in _named(claims, claim, kind)]
+        return {"carag": {**terms, "principals": [*stated, *found]}}
 
     def _key(self, header: Mapping[str, Any]) -> tuple[str, PublicKeyTypes]:
         said, kid = header.get("alg"), header.get("kid")
@@ -181,6 +204,31 @@ def fits(algorithm: str, key: object) -> bool:
         curve = "secp256r1" if algorithm == "ES256" else "secp384r1"
         return isinstance(key, ec.EllipticCurvePublicKey) and key.curve.name == curve
     return algorithm == "EdDSA" and isinstance(key, ed25519.Ed25519PublicKey)
+
+
+def _named(claims: Mapping[str, Any], claim: str, kind: str) -> list[str]:
+    """Return the principals that a claim names; refuse a token from which the issuer left them out.
+
+    With more groups than fit, Microsoft Entra ID states ``hasgroups``, or names the claim in ``_claim_names``, whose
+    values must be asked for elsewhere (OpenID Connect Core 1.0 section 5.6.2).
+    """
+    distributed = claims.get("_claim_names", {})
+    if (isinstance(distributed, dict) and claim in distributed) or (
+        claim == "groups" and claims.get("hasgroups")
+    ):
+        raise Refused(
+            "TOKEN_GROUPS_LEFT_OUT",
+            f"the issuer left {quoted(claim)} out of the token, because there are too many; let it state only groups "
+            "assigned to this application, or import their memberships into the store",
+        )
+    if claim not in claims:
+        raise Refused(
+            "TOKEN_CLAIM_MISSING", f"the token lacks {quoted(claim)}; want it, if only as an empty list"
+        )
+    values = claims[claim] if isinstance(claims[claim], list) else [claims[claim]]
+    if not all(isinstance(one, str) for one in values):
+        raise Refused("TOKEN_CLAIM_INVALID", f"the claim {quoted(claim)} is not a text or a list of texts")
+    return [f"{kind}:{one}" for one in values]
 
 
 def _jwt() -> ModuleType:

@@ -10,7 +10,10 @@ if TYPE_CHECKING:
     from carag.policy.asked_day import AskedDay as AskedDay
     from carag.policy.asked_day import DayUse as DayUse
     from carag.policy.audience import EVERYBODY as EVERYBODY
+    from carag.policy.audience import NO_LISTS as NO_LISTS
+    from carag.policy.audience import NOBODY as NOBODY
     from carag.policy.audience import Audience as Audience
+    from carag.policy.audience import Identity as Identity
     from carag.policy.bits import Bits as Bits
     from carag.policy.bits import bit_names as bit_names
     from carag.policy.bits import bits_of as bits_of
@@ -73,7 +76,7 @@ else:
         __name__,
         {
             "asked_day": "AskedDay DayUse",
-            "audience": "Audience EVERYBODY",
+            "audience": "Audience EVERYBODY Identity NOBODY NO_LISTS",
             "bits": "Bits bit_names bits_of policy_word",
             "claims": "TokenVerifier",
             "decision": "Decision Search",

@@ -1,10 +1,10 @@
-"""Hold who may see a document: principals on an allow list, less those on a deny list."""
+"""Hold who may see a document, and who asks: principals, opaque texts of a kind and an id."""
 
 from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Self, final
 from unicodedata import normalize
 
@@ -12,7 +12,7 @@ from carag.errors import InvalidArgument
 from carag.limits import quoted
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
+    from collections.abc import Container, Iterable
 
 EVERYBODY: Final = 0
 """The number of the audience without lists, which every session belongs to."""
@@ -34,7 +34,7 @@ class Audience:
     ----------
     allow : iterable of str, optional
         The principals of whom a session must have one, such as ``"group:treasury"`` or ``"user:ana"``. None: no list,
-        so everybody who is not denied; an empty list: nobody.
+        so everybody who is not denied; an empty list: no one.
     deny : iterable of str
         The principals of whom a session must have none. Denying beats allowing.
 
@@ -90,15 +90,39 @@ class Audience:
             raise ValueError("an audience has the lists allow and deny, and nothing else")
         return cls(**stated)
 
-    def admits(self, allowed: Collection[str], denied: Collection[str] | None = None) -> bool:
+    def admits(self, allowed: frozenset[str] | set[str], denied: frozenset[str] | None = None) -> bool:
         """Test a session by its principals, and the groups that hold them.
 
         ``denied`` are those that the deny list is tested against, where a request has given some up; by default, the
         same.
         """
-        if any(one in self.deny for one in (allowed if denied is None else denied)):
+        if not (allowed if denied is None else denied).isdisjoint(self.deny):
             return False
-        return self.allow is None or any(one in self.allow for one in allowed)
+        return self.allow is None or not allowed.isdisjoint(self.allow)
+
+    def unknown(self, groups: Container[str]) -> tuple[str, ...]:
+        """Return the groups of the deny list that are not among the known ones: who is in them cannot be told."""
+        return tuple(one for one in self.deny if one.startswith(f"{GROUP}:") and one not in groups)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """A session's principals, with the groups that hold them. ``Identity()`` has none."""
+
+    allowed: frozenset[str] = field(default=frozenset(), repr=False)
+    """What an allow list is tested against: less than ``denied`` where a request has given principals up."""
+    denied: frozenset[str] = field(default=frozenset(), repr=False)
+    """What a deny list is tested against: everything that the host stated, and the groups that hold it."""
+    groups: Container[str] = field(default=frozenset(), repr=False)
+    """The groups that are known; a deny list with any other group hides its document."""
+    memberships: str = ""
+    """SHA-256, in hexadecimal, of the memberships by which the groups were found; empty without any."""
+
+    def admits(self, audience: Audience) -> bool:
+        """Tell whether the session belongs to an audience."""
+        # Both tests run, without a short cut: the time taken must not tell which list hides the passage.
+        return audience.admits(self.allowed, self.denied) & (not audience.unknown(self.groups))
 
 
 def principals(name: str, values: object) -> frozenset[str]:
@@ -139,3 +163,9 @@ def one_spelling(principal: str) -> str:
     True
     """
     return normalize("NFKC", normalize("NFKC", principal).casefold())
+
+
+NO_LISTS: Final = Audience()
+"""The audience that is everybody."""
+NOBODY: Final = Identity()
+"""A session without principals, which finds documents for everybody only."""

@@ -57,6 +57,7 @@ class _Terms(_Claims):
     as_of: str | None = None
     known_at: str | None = None
     allow_entities: list[int] | None = None
+    principals: list[str] = []
     restricted: list[int] = []
     watched: list[int] = []
     deals: list[_Deal] | None = None
@@ -92,6 +93,7 @@ def fields_of(claims: Mapping[str, Any]) -> dict[str, Any]:
         "as_of": None if terms.as_of is None else parse_moment(terms.as_of),
         "known_at": None if terms.known_at is None else parse_moment(terms.known_at),
         "allow_entities": terms.allow_entities,
+        "principals": terms.principals,
         "restricted": terms.restricted,
         "watched": terms.watched,
         "deals": terms.deals if terms.deals is None else [_deal(one) for one in terms.deals],

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Protocol
 
-from carag.policy.explain import Rule, cooling_reason, reasons, withheld_kinds
+from carag.policy.audience import NO_LISTS, NOBODY, Identity
+from carag.policy.explain import OTHER_AUDIENCE, Rule, cooling_reason, reasons, withheld_kinds
 from carag.policy.mask import NO_ENTITY, Policy, members
 from carag.policy.time import NEVER
 from carag.policy.vocabulary import vocabulary_of
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
     from carag.policy.asked_day import AskedDay
+    from carag.policy.audience import Audience
     from carag.policy.explain import Reason
     from carag.policy.restrictions import Basis, Ground
 
@@ -56,6 +58,11 @@ class Labelled(Protocol):
         """All entities that the passage may be about."""
         ...
 
+    @property
+    def audience(self) -> Audience:
+        """Who may see it."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class Decision:
@@ -80,6 +87,8 @@ class Decision:
     grounds: tuple[Ground, ...] = field(default=(), repr=False)
     intents: tuple[str, ...] = ()
     asked_day: AskedDay | None = None
+    identity: Identity = NOBODY
+    """Who asks."""
 
     @property
     def cooled(self) -> int:
@@ -133,6 +142,7 @@ class Decision:
         *,
         entity: int | Collection[int] = NO_ENTITY,
         expires_at: int = NEVER,
+        audience: Audience = NO_LISTS,
     ) -> bool:
         """Test one passage: admissible exactly if :meth:`reasons` is empty, at the same cost whatever hides it.
 
@@ -147,7 +157,7 @@ class Decision:
         is_cooled = not (self.cooling and word & self.cooled) or public_at + self.cooling <= self.as_of
         # All tests run, without a short cut: the time taken must not reveal which test hides the passage.
         verdicts = [policy.admits(word, entity) for policy in self.policies]
-        return any(verdicts) & is_public & is_cooled
+        return any(verdicts) & is_public & is_cooled & self.identity.admits(audience)
 
     def reasons(
         self,
@@ -156,10 +166,12 @@ class Decision:
         *,
         entity: int | Collection[int] = NO_ENTITY,
         expires_at: int = NEVER,
+        audience: Audience = NO_LISTS,
     ) -> tuple[Reason, ...]:
         """Give the minimal reasons why one passage is hidden; empty exactly when it is admissible.
 
-        ``entity`` is the entity that the passage is about, or all that it may be about.
+        ``entity`` is the entity that the passage is about, or all that it may be about. Where a passage is shared with
+        others only, the reason does not say with whom.
 
         Examples
         --------
@@ -175,22 +187,29 @@ class Decision:
         nearest = min(verdicts, key=len)
         if any(reason.rule in _CONTROL_RULES for reason in nearest):
             return nearest
+        if not self.identity.admits(audience):
+            nearest = (*nearest, OTHER_AUDIENCE)
         if self.cooling and word & self.cooled and public_at <= self.as_of < public_at + self.cooling:
             return (*nearest, cooling_reason(self.cooling, public_at, self.policy.flags))
         return nearest
 
     def admits_labelled(self, one: Labelled) -> bool:
         """Test a passage or label by its stored fields, as :meth:`admits` does."""
-        return self.admits(one.word, one.public_at, entity=one.subjects, expires_at=one.expires_at)
+        return self.admits(
+            one.word, one.public_at, entity=one.subjects, expires_at=one.expires_at, audience=one.audience
+        )
 
     def reasons_for(self, one: Labelled) -> tuple[Reason, ...]:
         """Explain a passage or label by its stored fields, as :meth:`reasons` does."""
-        return self.reasons(one.word, one.public_at, entity=one.subjects, expires_at=one.expires_at)
+        return self.reasons(
+            one.word, one.public_at, entity=one.subjects, expires_at=one.expires_at, audience=one.audience
+        )
 
     @property
     def withheld(self) -> tuple[Reason, ...]:
         """The kinds of document that are hidden, derived from the session and the table alone."""
-        return withheld_kinds(*self.policies, cooling=self.cooling)
+        kinds = withheld_kinds(*self.policies, cooling=self.cooling)
+        return (*kinds, OTHER_AUDIENCE) if self.identity.denied else kinds
 
     def bases(self, entity: int | Collection[int]) -> tuple[Basis, ...]:
         """Return why an entity, or any of several, is denied; empty if none is on any list of the session."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache, reduce
 from operator import and_, or_
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from carag.policy.mask import NO_ENTITY, members
 from carag.policy.time import NEVER, from_minutes
@@ -33,6 +33,7 @@ class Rule(StrEnum):
     COOLING = "COOLING"
     ENTITY_DENIED = "ENTITY_DENIED"
     ENTITY_NOT_ALLOWED = "ENTITY_NOT_ALLOWED"
+    AUDIENCE = "AUDIENCE"
     FORBIDDEN = "FORBIDDEN"
     REQUIRED = "REQUIRED"
     COMBINATION = "COMBINATION"
@@ -180,6 +181,8 @@ def _entity_reason(policy: Policy, entity: int | Collection[int]) -> Reason:
 
 
 _NOTHING = (Reason(Rule.REQUIRED, (), "this policy admits nothing"),)
+OTHER_AUDIENCE: Final = Reason(Rule.AUDIENCE, (), "shared with other people or groups only")
+"""Hides what is not shared with the session's principals; it does not say with whom it is shared."""
 
 
 def _distance(word: int, mask: Mask) -> int:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Self, final
 
 from carag.errors import MALFORMED, InvalidArgument, Refused
 from carag.limits import check_label, quoted
+from carag.policy.audience import principals as checked_principals
 from carag.policy.bits import flags_of
 from carag.policy.claims import fields_of
 from carag.policy.restrictions import (
@@ -67,6 +68,13 @@ class Session:
     narrowed_to : frozenset of int, optional
         The entities to which a request restricted itself by :meth:`narrow`. This grants nothing, so it never counts as
         the ``allow_entities`` that a cell demands.
+    principals : frozenset of str
+        Who asks, as the host knows it, for documents that are shared with some only: texts of a kind and an id, such as
+        ``"user:ana"`` and ``"group:treasury"``. Groups that hold these are found in the store's own memberships.
+        Without any, only documents for everybody are found. Recorded only as a salted commitment.
+    acting_as : frozenset of str, optional
+        The principals to which a request restricted itself by :meth:`narrow`. Only these open documents; lists of those
+        who may not see a document are still tested against all of ``principals``.
     restricted, watched : frozenset of int
         The firm's restricted list and watch list: denied for every purpose except the purpose of a wall-crossing. A
         passage that may be about any of them, for example through a co-registrant, is hidden.
@@ -106,6 +114,8 @@ class Session:
     known_at: datetime | None = None
     allow_entities: frozenset[int] | None = field(default=None, repr=False)
     narrowed_to: frozenset[int] | None = field(default=None, repr=False)
+    principals: frozenset[str] = field(default=frozenset(), repr=False)
+    acting_as: frozenset[str] | None = field(default=None, repr=False)
     restricted: frozenset[int] = field(default=frozenset(), repr=False)
     watched: frozenset[int] = field(default=frozenset(), repr=False)
     deals: tuple[DealWindow, ...] | None = field(default=None, repr=False)
@@ -136,6 +146,14 @@ class Session:
                 self._set(name, entities(name, numbers))
         for name in ("restricted", "watched"):
             self._set(name, entities(name, getattr(self, name)))
+        self._set("principals", checked_principals("principals", self.principals))
+        if self.acting_as is not None:
+            self._set("acting_as", checked_principals("acting_as", self.acting_as))
+            if unknown := self.acting_as - self.principals:
+                raise InvalidArgument(
+                    f"acting_as holds {quoted(min(unknown))}, which is not among the session's principals; want some "
+                    "of them"
+                )
         if self.deals is not None:
             self._set("deals", _all_of(DealWindow, "deals", self.deals))
         self._set("wall_crossings", _all_of(WallCrossing, "wall_crossings", self.wall_crossings))
@@ -175,6 +193,7 @@ class Session:
         self,
         *,
         allow_entities: Iterable[int] | None = None,
+        principals: Iterable[str] | None = None,
         restricted: Iterable[int] = (),
         watched: Iterable[int] = (),
         residency: Bits = 0,
@@ -185,8 +204,9 @@ class Session:
         """Return the session with further restrictions: the only way for a request to change what a token grants.
 
         A request cannot change role, purpose, subject, instants, deals, crossings or legal basis. The entities that it
-        asks for are kept apart from the granted ones, and a passage must satisfy both lists. A conversation only groups
-        requests.
+        asks for are kept apart from the granted ones, and a passage must satisfy both lists. Of the principals that it
+        asks for, those that the session has open documents; those given up still hide documents that deny them. A
+        conversation only groups requests.
 
         Examples
         --------
@@ -204,6 +224,9 @@ class Session:
         if allow_entities is not None:
             asked = entities("allow_entities", allow_entities)
             changes["narrowed_to"] = asked if self.narrowed_to is None else asked & self.narrowed_to
+        if principals is not None:
+            held = self.principals if self.acting_as is None else self.acting_as
+            changes["acting_as"] = held & checked_principals("principals", principals)
         if conversation is not None:
             changes["conversation"] = conversation
         if cooling is not None:

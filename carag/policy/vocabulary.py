@@ -62,6 +62,7 @@ _Code = Literal[
     "COOLING",
     "ENTITY_DENIED",
     "ENTITY_NOT_ALLOWED",
+    "AUDIENCE",
     "FORBIDDEN",
     "REQUIRED",
     "COMBINATION",

@@ -48,6 +48,7 @@ _MAX_ANSWER: Final = 64 << 20
 _TOKEN_ALONE: Final = (
     "as_of",
     "known_at",
+    "principals",
     "deals",
     "wall_crossings",
     "audit_clients",
@@ -268,13 +269,15 @@ def _cell(session: Session) -> dict[str, Any]:
         "restricted": sorted(session.restricted),
         "watched": sorted(session.watched),
         "residency": sorted(places),
+        "principals": None if session.acting_as is None else sorted(session.acting_as),
         "cooling_minutes": None if session.cooling is None else session.cooling // timedelta(minutes=1),
         "intents": list(session.intents),
         "conversation": session.conversation,
     }
     stated_by = {name: value for name, value in narrow.items() if value not in (None, [])}
-    if lists and not narrow["allow_entities"]:
-        stated_by["allow_entities"] = []
+    for name in ("allow_entities", "principals"):
+        if narrow[name] == []:  # an empty list admits nothing, and so must be sent
+            stated_by[name] = []
     found: dict[str, Any] = {"role": session.role, "purpose": session.purpose}
     if session.subject is not None:
         found["subject"] = session.subject

@@ -72,6 +72,7 @@ class _Command(Strict):
     subject: str | None
     as_of: str | None
     entities: list[int] | None
+    principals: list[str]
     conversation: str | None
     where: dict[str, Any] | None
     stated: dict[str, str]
@@ -83,6 +84,7 @@ class _Command(Strict):
             subject=self.subject,
             as_of=None if self.as_of is None else parse_moment(self.as_of),
             allow_entities=None if self.entities is None else frozenset(self.entities),
+            principals=frozenset(self.principals),
             conversation=self.conversation,
         )
 
@@ -225,6 +227,7 @@ def asked_there(
         subject=session.subject,
         as_of=None if as_of is None else as_of.isoformat(),
         entities=None if session.allow_entities is None else sorted(session.allow_entities),
+        principals=sorted(session.principals),
         conversation=session.conversation,
         where=None if where is None else dict(where),
         stated=digests(stated),

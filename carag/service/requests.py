@@ -17,6 +17,7 @@ from carag.errors import MALFORMED, InvalidArgument
 from carag.labelling.document import Act, ActKind, Document
 from carag.limits import MAX_LABEL, MAX_QUESTION, check_question
 from carag.policy import Where, parse_moment
+from carag.policy.audience import MAX_PRINCIPALS
 from carag.policy.restrictions import MAX_COOLING
 from carag.service.problems import Problem
 
@@ -58,6 +59,11 @@ class Narrow(Strict):
     """How a request restricts the session that its token grants: the arguments of ``Session.narrow``."""
 
     allow_entities: list[int] | None = Field(default=None, max_length=_MAX_LISTED, description=_ENTITIES)
+    principals: list[str] | None = Field(
+        default=None,
+        max_length=MAX_PRINCIPALS,
+        description="Those of the token's principals that open documents, each a kind and an id, such as user:ana.",
+    )
     restricted: Entities = Field(default=[], description=_ENTITIES)
     watched: Entities = Field(default=[], description=_ENTITIES)
     residency: list[str] = Field(

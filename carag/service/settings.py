@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import re
 from typing import TYPE_CHECKING, Annotated, Final, Literal, Self
 from urllib.parse import urlsplit
 
@@ -20,6 +21,8 @@ _ALGORITHMS: Final = ("RS256", "PS256", "ES256", "ES384", "EdDSA")
 """The same as :data:`carag.engine.tokens.ALGORITHMS`, without importing it; a test compares them."""
 
 
+_KIND: Final = re.compile("[a-z][a-z_]{0,31}")
+"""The kind of a principal."""
 _PACES: Final[dict[str, dict[str, int]]] = {
     "retrieve": {"quick": 25, "local": 250, "remote": 1000},
     "ask": {"quick": 50, "local": 250, "remote": 1000},
@@ -52,6 +55,7 @@ class ServiceSettings(BaseModel):
     algorithms: list[str] = Field(min_length=1)
     grants: str = Field(min_length=1)
     groups: str = Field(default="groups", min_length=1)
+    principals: dict[str, str] = Field(default={}, max_length=8)
     leeway: int = Field(default=30, ge=0, le=60)
     longest_token: int = Field(default=86_400, ge=60, le=31_622_400)
     listen: str = "127.0.0.1"
@@ -93,6 +97,16 @@ class ServiceSettings(BaseModel):
         for one in value:
             if one not in _ALGORITHMS:
                 raise ValueError(f"is {quoted(one)}; want one or more of {', '.join(_ALGORITHMS)}")
+        return value
+
+    @field_validator("principals")
+    @classmethod
+    def _kinds(cls, value: dict[str, str]) -> dict[str, str]:
+        for claim, kind in value.items():
+            if not claim or not _KIND.fullmatch(kind):
+                raise ValueError(
+                    f'maps {quoted(claim)} to {quoted(kind)}; want a claim and a kind, as in groups = "group"'
+                )
         return value
 
     @field_validator("jwks")

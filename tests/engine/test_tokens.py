@@ -130,6 +130,48 @@ def test_each_bad_claim_has_its_code(changes: dict[str, Any], code: str) -> None
     assert code_of(sign(claims(**changes))) == code
 
 
+SHARING = JwtVerifier(
+    issuer="https://login.example", audience="carag", keys=KEYS, principals={"groups": "group", "oid": "user"}
+)
+
+
+def test_a_token_states_principals_by_the_claims_that_are_mapped() -> None:
+    """And by its own terms, which only the issuer can write."""
+    body = claims(groups=["desk", "treasury"], oid="ana", carag={"principals": ["user:a7"]})
+    session = Session.from_token(sign(body), SHARING)
+    assert session.principals == {"group:desk", "group:treasury", "user:ana", "user:a7"}
+    assert Session.from_token(sign(body), VERIFIER).principals == {"user:a7"}
+    assert Session.from_token(sign(claims(groups=[], oid="ana")), SHARING).principals == {"user:ana"}
+
+
+@pytest.mark.parametrize(
+    ("changes", "code"),
+    [
+        ({"groups": None}, "TOKEN_CLAIM_MISSING"),
+        ({"groups": None, "_claim_names": {"groups": "src1"}}, "TOKEN_GROUPS_LEFT_OUT"),
+        ({"groups": None, "hasgroups": True}, "TOKEN_GROUPS_LEFT_OUT"),
+        ({"groups": ["desk"], "_claim_names": {"groups": "src1"}}, "TOKEN_GROUPS_LEFT_OUT"),
+        ({"groups": [7]}, "TOKEN_CLAIM_INVALID"),
+        ({"groups": {"desk": True}}, "TOKEN_CLAIM_INVALID"),
+        ({"groups": ["a\nb"]}, "TOKEN_CLAIM_INVALID"),
+        ({"groups": ["Desk", "desk"]}, "TOKEN_CLAIM_INVALID"),
+        ({"carag": {"principals": "user:ana"}}, "TOKEN_CLAIM_INVALID"),
+        ({"carag": ["user:ana"]}, "TOKEN_CLAIM_INVALID"),
+        ({"groups": [f"group-{number:04}" for number in range(2000)]}, "TOKEN_MALFORMED"),
+    ],
+)
+def test_a_token_that_leaves_groups_out_is_refused(changes: dict[str, Any], code: str) -> None:
+    """Otherwise a document that is denied to one of those groups would open."""
+    with pytest.raises(Refused) as refusal:
+        Session.from_token(sign(claims(**{"groups": ["desk"], "oid": "ana", **changes})), SHARING)
+    assert refusal.value.code == code
+
+
+def test_a_kind_of_principal_is_checked_when_the_verifier_is_made() -> None:
+    with pytest.raises(InvalidArgument, match="want a kind and an id"):
+        JwtVerifier(issuer="i", audience="a", keys=KEYS, principals={"groups": "Group"})
+
+
 def test_a_list_of_this_audience_alone_is_accepted() -> None:
     """RFC 7519 section 4.1.3 allows one audience as a text or as a list; who else is named is told."""
     assert Session.from_token(sign(claims(aud=["carag"])), VERIFIER).subject == "ana@bank.example"

@@ -114,6 +114,7 @@ def test_a_request_cannot_change_who_asks() -> None:
         *(
             "self",
             "allow_entities",
+            "principals",
             "restricted",
             "watched",
             "residency",

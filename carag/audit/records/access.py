@@ -155,7 +155,16 @@ class Access(Event):
     begun: Annotated[Count | None, OPTIONAL] = None
 
     KINDS: ClassVar = (RecordKind.QUERY, RecordKind.RETRIEVE, RecordKind.EXPLAIN)
-    COMMITS: ClassVar = ("answer", "conversation", "entities", "query", "reading", "subject", "where")
+    COMMITS: ClassVar = (
+        "answer",
+        "conversation",
+        "entities",
+        "principals",
+        "query",
+        "reading",
+        "subject",
+        "where",
+    )
 
     def _check(self) -> None:
         if self.kind not in self.KINDS:

@@ -13,14 +13,14 @@ from carag.engine.freshness import placed_documents
 from carag.errors import InvalidArgument
 from carag.labelling.declared import label_facts
 from carag.limits import shown
-from carag.policy import NEVER, VERSION_WORD, Profile, Session, as_of_minutes, infer
+from carag.policy import NEVER, NO_LISTS, VERSION_WORD, Profile, Session, as_of_minutes, infer
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from os import PathLike
 
     from carag.engine import Engine
-    from carag.policy import Decision
+    from carag.policy import Audience, Decision
     from carag.store.values import StoredChunk
 
 
@@ -45,6 +45,8 @@ class RegulatoryDocument:
     expires_at: int = NEVER
     subjects: tuple[int, ...] = ()
     """Numbers of the entities that it may be about, if its store knows them."""
+    audience: Audience = NO_LISTS
+    """Who may see it."""
 
 
 class CorpusConnector(ABC):
