@@ -9,8 +9,8 @@ Measured on three nodes of one machine: the exact plan (``TRUTH``) reads a JSON 
 so its cost hardly falls if few rows are admissible, and is three times as high with 1,000 words and ten times with
 5,000. A count is such a search that returns all names, so it is cached by epoch and policy. All rows are in memory, and
 no node may evict any (``noeviction``): if rows are missing, this is noticed and the answer refused. Replication is
-asynchronous: a confirmed batch can be lost when a replica takes over, which a reader that had seen its epoch notices
-and refuses. There is no graph plan: with a filter, it returned short lists with two thirds of the nearest rows.
+asynchronous: a confirmed batch can be lost when a replica takes over; a reader that had seen its epoch notices and
+raises an error. There is no graph plan: with a filter, it returned short lists with two thirds of the nearest rows.
 
 A row is removed by a script, not by ``VREM`` alone, which crashes a node of Redis 8.2 and 8.4 about once in 10,000 rows
 of small sets (redis/redis#15424). With the script, none crashed in 1.6 million rows. But a replica, or a node that

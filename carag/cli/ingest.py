@@ -165,7 +165,9 @@ def fetch(
         float,
         typer.Option(metavar="SECONDS", help="The least time between requests; robots.txt may ask for more."),
     ] = 1.0,
-    addresses: Annotated[int, typer.Option(metavar="N", help="The most addresses in one run.")] = 10_000,
+    addresses: Annotated[
+        int, typer.Option(metavar="N", help="The greatest number of addresses that one run fetches.")
+    ] = 10_000,
     minutes: Annotated[
         float, typer.Option(metavar="N", help="The longest time of one run; the next run continues.")
     ] = 360.0,

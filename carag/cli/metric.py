@@ -40,7 +40,8 @@ def run(
     corpus: Annotated[
         Path,
         typer.Argument(
-            metavar="CORPUS", help="A folder of public regulation, or a store, read as a role for a purpose."
+            metavar="CORPUS",
+            help="A folder of public regulation, or a store together with --role and --purpose.",
         ),
     ],
     sessions: Annotated[
@@ -173,7 +174,7 @@ def _reader(role: str | None, purpose: str | None) -> Any:
 
     if (role is None) != (purpose is None):
         raise InvalidArgument(
-            "a store is read as a role for a purpose; give both --role and --purpose, or neither"
+            "what may be read in a store depends on both role and purpose; give both --role and --purpose, or neither"
         )
     return None if role is None or purpose is None else Session(role=role, purpose=purpose)
 

@@ -16,9 +16,7 @@ from carag.limits import quoted
 def trust(
     factory: Annotated[
         str | None,
-        typer.Argument(
-            metavar="MODULE:FACTORY", help="What makes the embedder that the store was made with."
-        ),
+        typer.Argument(metavar="MODULE:FACTORY", help="The function that returns the store's embedder."),
     ] = None,
     store: Annotated[
         Path | None, typer.Option("--store", metavar="DIR", envvar="CARAG_STORE", help="The store.")

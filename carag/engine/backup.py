@@ -100,7 +100,7 @@ def back_up(
     for place in places:
         if any(place != other and place.is_relative_to(other) for other in places) or places.count(place) > 1:
             raise InvalidArgument(
-                f"{place} is inside another of the directories for store, backup and keys; name three separate "
+                f"{place} is inside another directory that was named for store, backup or keys; name three separate "
                 "directories, so that the data never comes with its keys"
             )
     with ExitStack() as stack:

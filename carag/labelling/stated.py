@@ -1,4 +1,4 @@
-"""Label documents by what is stated with them, as their profile declares it: bits or facts, times, and acts."""
+"""Label documents by the bits or facts, times and acts stated with them, under the rules of their profile."""
 
 from __future__ import annotations
 

@@ -169,7 +169,9 @@ class Shelf:
             except OSError as error:
                 raise AuditUnavailable(f"{path} cannot be read: {error}") from error
             if evidence.name != name:
-                raise CorruptFile(f"{path} holds the evidence {evidence.name}")
+                raise CorruptFile(
+                    f"{path} holds evidence that belongs in {evidence.name}; restore it from a copy"
+                )
             yield evidence
 
     def _names(self) -> list[str]:

@@ -84,7 +84,7 @@ class Note:
     def parse(cls, text: str) -> Note:
         """Read a note; CorruptFile if it is malformed, or signed twice by one key."""
         if any(character < " " and character != "\n" for character in text):
-            raise CorruptFile("a note has no control characters but newlines")
+            raise CorruptFile("the note has a control character other than a newline")
         body, blank, lines = text.rpartition("\n\n")
         if not (body and blank and lines.endswith("\n")):
             raise CorruptFile("a note is a text, a blank line and signature lines, each ending in a newline")

@@ -1,4 +1,4 @@
-"""Render pages from templates, with every value escaped and without invisible characters, and lay out drawings."""
+"""Render pages from templates, and lay out drawings; values are escaped, and lose their invisible characters."""
 
 from __future__ import annotations
 
