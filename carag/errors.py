@@ -30,6 +30,7 @@ __all__ = [
     "MALFORMED",
     "AnchorUnavailable",
     "AuditUnavailable",
+    "AuthorizerUnavailable",
     "BackendFault",
     "BackendUnavailable",
     "CaragError",
@@ -88,6 +89,10 @@ class AuditUnavailable(CaragError):
 
 class AnchorUnavailable(CaragError):
     """An anchor cannot be reached, refuses, or gives an answer that cannot be verified; try again later."""
+
+
+class AuthorizerUnavailable(CaragError):
+    """An authorizer outside the store failed, or gave no verdict in time; nothing is returned."""
 
 
 class ModelUnavailable(CaragError):

@@ -44,7 +44,7 @@ MAX_NUMBER = (1 << 63) - 1
 # Records pin the words of policy version 1: control bits 27..31, of which 27 is the version.
 CONTROL_BITS = 0xF8000000
 VERSION_WORD = 1 << 27
-NEVER_OPENED = {"conversation", "entities", "principals", "targets"}
+NEVER_OPENED = {"authority", "conversation", "entities", "principals", "targets"}
 """Commitments whose values no receipt shows."""
 
 Fields = dict[str, Any]
@@ -395,7 +395,7 @@ every        commitments:any id:bytes16 kind:text log:label retain?:ai6m|fin5y|f
 begin        as_of:minute commitments:{query,subject} models:models policy:applied purpose:code? role:code?
              source:asserted|verified t0:count
 asked        as_of:minute audience?:label begun?:count
-             commitments:{answer,conversation,entities,principals,query,reading,subject,where} day?:code
+             commitments:{answer,authority,conversation,entities,principals,query,reading,subject,where} day?:code
              heads?:[positive,positive,count,positive]+ hits:[bytes20,word,similarity,flag] index:state?
              intents?:[code]+ issuer?:label models:models outcome:answer|decline|refuse|error policy:applied
              purpose:code? role:code? source:asserted|verified t0:count t1:count where?:[code]+ why:code

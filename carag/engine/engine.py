@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, ParamSpec, Self, TypeVar
 
 from carag.audit import DEFAULT_CLASS
+from carag.engine.authority import any_authority
 from carag.engine.calibration import Calibration, gate_in_force
 from carag.engine.collection import no_progress
 from carag.engine.configuration import ConfigurationLog, InForce
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from carag.audit import AuditLog, Receipt
     from carag.audit.anchors import Anchor, Anchoring, Window
     from carag.backends import VectorBackend
+    from carag.engine.authority import Authority, Authorizer
     from carag.engine.collection import Collection, Progress
     from carag.engine.results import (
         AddReport,
@@ -105,6 +107,7 @@ class Engine:
         guarded: GuardedGenerator,
         keeps_gate: bool,
         retriever: Retriever,
+        authority: Authority | None,
         clock: Callable[[], datetime],
     ) -> None:
         recorder = Recorder(log, clock)
@@ -115,7 +118,7 @@ class Engine:
         self._in_force = in_force
         self._denials = Denials(log, recorder.now)
         self.anchoring = anchoring
-        self.requests = Requests(collection, recorder, in_force, retriever, guarded, lifetime)
+        self.requests = Requests(collection, recorder, in_force, retriever, guarded, lifetime, authority)
         self.contents = Contents(collection, recorder, configuration, in_force, lifetime)
         self.evaluations = Evaluations(self.requests, lifetime)
         self.calibration = Calibration(
@@ -134,6 +137,7 @@ class Engine:
         generator: str | Generator | Callable[[str, tuple[Passage, ...], Withheld], str] = "extractive",
         ranker: str | None = None,
         reranker: str | Reranker | object | None = None,
+        authorizer: Authorizer | Authority | None = None,
         gate: ConfidenceGate | None = None,
         clock: Callable[[], datetime] | None = None,
         intents: bool = True,
@@ -172,6 +176,9 @@ class Engine:
             similarity alone; followed by ``"+mmr-0.7-20"``: passages that differ. By default, what the profile says.
         reranker : str or object, optional
             Puts the passages found in order (:mod:`carag.retrieval.reranker`); none by default.
+        authorizer : Authorizer or Authority, optional
+            Asked about the documents found before any text leaves (:mod:`carag.engine.authority`); it can only remove.
+            An ``Authority`` also states a time limit, and for how long a verdict is used again.
         gate : ConfidenceGate, optional
             By default, the one calibrated on this store (:meth:`carag.Engine.calibrate_gate`), else what the profile
             ships for the embedder, else a baseline; see ``Answer.gate``.
@@ -225,6 +232,9 @@ class Engine:
                 backend=backend,
                 accept=accepted,
             )
+            authority = None if authorizer is None else any_authority(authorizer)
+            if authority is not None:
+                resources.callback(authority.close)
             configuration = ConfigurationLog(log, collection.store)
             in_force = InForce(collection, configuration, microseconds, intents=intents, accept=accepted)
             opening_gate = gate or gate_in_force(in_force.kept, collection, configuration)
@@ -239,6 +249,7 @@ class Engine:
                 retriever=Retriever(
                     collection, ranker_by_name(ranker, collection.catalogue), reranker=any_reranker(reranker)
                 ),
+                authority=authority,
                 clock=now,
             )
             resources.callback(engine._denials.flush)

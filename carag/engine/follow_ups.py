@@ -14,12 +14,14 @@ from carag.engine.recorder import Finding, no_text_in_traceback, proven, shorten
 from carag.engine.results import Retrieval, Superseded
 from carag.errors import InvalidArgument
 from carag.generation import citation_of, cited_positions
-from carag.limits import check_label, check_text
+from carag.limits import check_label, check_text, document_of_chunk
 from carag.policy import as_of_minutes, bit_names, explained, infer
+from carag.policy.explain import FORBIDDEN_ELSEWHERE
 from carag.retrieval.successors import successors
 
 if TYPE_CHECKING:
     from carag.audit import AuditLog, Receipt
+    from carag.engine.authority import Inquiry
     from carag.engine.collection import Collection
     from carag.engine.recorder import Recorder, Request, Retrieved
     from carag.policy import Decision
@@ -27,15 +29,18 @@ if TYPE_CHECKING:
     from carag.store.values import StoredChunk
 
 
-def explain(store: CorpusStore, chunk_id: str, decision: Decision) -> Finding:
+def explain(store: CorpusStore, chunk_id: str, decision: Decision, inquiry: Inquiry | None = None) -> Finding:
     """Say which rules hide a passage, which bits it carries and where they come from; never its text."""
-    if not (_is_open(store, chunk_id, decision) or decision.may_know_existence):
+    document = document_of_chunk(chunk_id)[0]
+    is_forbidden = inquiry is not None and not inquiry.allows([document])
+    is_open = _is_open(store, chunk_id, decision) & (not is_forbidden)
+    if not (is_open or decision.may_know_existence):
         return _nothing_to_explain(chunk_id)
     try:
         chunk = store.chunk(chunk_id, as_of=decision.as_of, known_at=decision.known_at)
     except InvalidArgument:  # there is no such passage, and a session that may know is told so
         return _nothing_to_explain(chunk_id)
-    hidden = decision.reasons_for(chunk)
+    hidden = (*decision.reasons_for(chunk), *((FORBIDDEN_ELSEWHERE,) if is_forbidden else ()))
     verdict = "hidden from" if hidden else "admissible for"
     return Finding(
         Outcome.ANSWER,
@@ -122,16 +127,21 @@ def record_successors(
     if then.as_of >= as_of_minutes(request.started):
         return (), None
     session = replace(request.session, as_of=None)
-    today = infer(
-        session,
-        request.rules.table,
-        now=request.started,
-        intents=request.rules.listener.said(request.text).intents,
+    today = replace(
+        infer(
+            session,
+            request.rules.table,
+            now=request.started,
+            intents=request.rules.listener.said(request.text).intents,
+        ),
+        identity=then.identity,
     )
     later = replace(request, kind=RecordKind.RETRIEVE, decision=today)
     with recorder.failures(later):
         ids = [one.document_id for one in citations]
-        evidence, news = successors(collection, ids, today, request.where, after=then.as_of)
+        evidence, news = successors(
+            collection, ids, today, request.where, after=then.as_of, authority=request.inquiry
+        )
         if not news:
             return (), None
         models = Models(prompt=f"record {receipt.seq} {shortened(leaf_hash(receipt.record).hex())}")

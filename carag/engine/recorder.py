@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from carag.audit import AuditLog, Receipt, RecordKind, StateProof
+    from carag.engine.authority import Inquiry
     from carag.engine.collection import Collection
     from carag.engine.state import StoreState
     from carag.generation import Citation
@@ -93,6 +94,8 @@ class Request:
     where: Where = EVERYWHERE
     decision: Decision | None = None
     """What the session may use; None until this is inferred, and for a refused session."""
+    inquiry: Inquiry | None = None
+    """What an authority outside the store is asked; None without one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -309,6 +312,7 @@ class Recorder:
         return {
             "query": request.text,
             "answer": answer,
+            "authority": None if request.inquiry is None else request.inquiry.text,
             "subject": request.session.subject,
             "conversation": request.session.conversation,
             "entities": None if request.decision is None else _lists(request.decision),

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from carag.audit import Receipt
+    from carag.engine.authority import Authority
     from carag.engine.collection import Collection
     from carag.engine.configuration import InForce
     from carag.engine.directory import Lifetime
@@ -53,6 +54,7 @@ class Requests:
         retriever: Retriever,
         guarded: GuardedGenerator,
         lifetime: Lifetime,
+        authority: Authority | None = None,
     ) -> None:
         self.collection = collection
         self.recorder = recorder
@@ -60,6 +62,7 @@ class Requests:
         self.retriever = retriever
         self.guarded = guarded
         self._lifetime = lifetime
+        self._authority = authority
 
     def answer(
         self,
@@ -138,8 +141,8 @@ class Requests:
     def explain(self, chunk_id: str, session: Session) -> Explanation:
         """See :meth:`carag.Engine.explain`."""
 
-        def work(_: Egress, decision: Decision) -> Finding:
-            return explain(self.collection.store, chunk_id, decision)
+        def work(egress: Egress, decision: Decision) -> Finding:
+            return explain(self.collection.store, chunk_id, decision, egress.request.inquiry)
 
         found, receipt, _ = self._on_record(RecordKind.EXPLAIN, chunk_id, session, Models(), work)
         return Explanation(
@@ -213,7 +216,8 @@ class Requests:
             except Refused as refusal:
                 found = Finding(Outcome.REFUSE, refusal.code, str(refusal))
                 return found, recorder.access(request, found), request
-        request = replace(request, decision=decision)
+        asking = None if self._authority is None else self._authority.inquiry(decision.identity.denied)
+        request = replace(request, decision=decision, inquiry=asking)
         egress = Egress(recorder, request, models)
         with recorder.failures(request, egress):
             found = replace(work(egress, decision), asked_day=decision.asked_day)
@@ -224,6 +228,11 @@ class Requests:
         if self.collection.embedder.remote:
             egress.leaving()
         evidence = self.retriever.retrieve(
-            request.text, decision, k, request.where, before_remote=egress.leaving
+            request.text,
+            decision,
+            k,
+            request.where,
+            before_remote=egress.leaving,
+            authority=request.inquiry,
         )
         return proven(self.collection.state, request, evidence)

@@ -34,6 +34,7 @@ class Rule(StrEnum):
     ENTITY_DENIED = "ENTITY_DENIED"
     ENTITY_NOT_ALLOWED = "ENTITY_NOT_ALLOWED"
     AUDIENCE = "AUDIENCE"
+    AUTHORITY = "AUTHORITY"
     FORBIDDEN = "FORBIDDEN"
     REQUIRED = "REQUIRED"
     COMBINATION = "COMBINATION"
@@ -183,6 +184,10 @@ def _entity_reason(policy: Policy, entity: int | Collection[int]) -> Reason:
 _NOTHING = (Reason(Rule.REQUIRED, (), "this policy admits nothing"),)
 OTHER_AUDIENCE: Final = Reason(Rule.AUDIENCE, (), "shared with other people or groups only")
 """Hides what is not shared with the session's principals; it does not say with whom it is shared."""
+FORBIDDEN_ELSEWHERE: Final = Reason(
+    Rule.AUTHORITY, (), "forbidden by the authority that the store's owner asks"
+)
+"""Hides what an authority outside the store does not allow."""
 
 
 def _distance(word: int, mask: Mask) -> int:

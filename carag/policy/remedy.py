@@ -32,6 +32,7 @@ _RULES: Final[dict[Rule, str]] = {
     Rule.ENTITY_DENIED: "the keeper of the list; where no company is stated, the person who corrects the label",
     Rule.ENTITY_NOT_ALLOWED: "the person who grants the list: the engagement partner, or for an access request the "
     "data protection officer",
+    Rule.AUTHORITY: "the keeper of that authority's rules",
     Rule.AUDIENCE: "the owner of the document, by sharing it, or the keeper of the groups",
     Rule.REQUIRED: "no one for this purpose, which is for another kind of document",
     Rule.COMBINATION: _CELL,

@@ -63,6 +63,7 @@ _Code = Literal[
     "ENTITY_DENIED",
     "ENTITY_NOT_ALLOWED",
     "AUDIENCE",
+    "AUTHORITY",
     "FORBIDDEN",
     "REQUIRED",
     "COMBINATION",

@@ -70,6 +70,14 @@ class Searchable(Protocol):
         ...
 
 
+class Allowing(Protocol):
+    """Somebody else who may forbid documents."""
+
+    def allows(self, ids: Iterable[str], /) -> frozenset[str]:
+        """Return those of the documents that may be shown."""
+        ...
+
+
 _Rows: TypeAlias = "tuple[AnyIndex, TextIndex]"
 """Vectors and words of one instant."""
 
@@ -113,6 +121,7 @@ class Retriever:
         where: Where = EVERYWHERE,
         *,
         before_remote: Callable[[], None] | None = None,
+        authority: Allowing | None = None,
     ) -> Evidence:
         """Return the ``min(k, admissible)`` best admissible passages, and what is withheld.
 
@@ -122,11 +131,14 @@ class Retriever:
         - ``where``: documents that it does not admit are treated as absent from the store.
         - ``before_remote``: called before question and passages leave this machine for a remote reranker; if it raises,
           they stay.
+        - ``authority``: asked about the documents of the passages found, while labels and index stand still; what it
+          does not allow is left out, and the next best take its place. Counts, and what the question is understood to
+          name, are those before it.
 
         Raises CorruptFile if index and store disagree on a hit; nothing is returned. Raises ModelUnavailable if the
         embedder or the reranker fails; no other order replaces the reranker's.
         """
-        evidence = self._found(question, decision, k, where)
+        evidence = self._found(question, decision, k, where, authority)
         if self.reranker is None or not evidence.passages:
             return evidence
         if self.reranker.remote and before_remote is not None:
@@ -143,31 +155,41 @@ class Retriever:
             lenders=tuple(_lenders(passages, (*evidence.passages, *evidence.lenders))),
         )
 
-    def _found(self, question: str, decision: Decision, k: int, where: Where) -> Evidence:
+    def _found(
+        self, question: str, decision: Decision, k: int, where: Where, authority: Allowing | None
+    ) -> Evidence:
         """Return the best admissible passages: ``k``, or as many as the reranker reads; misspelt words are mended."""
-        found, respelt = self._searched(question, decision, k, where)
+        found, respelt = self._searched(question, decision, k, where, authority)
         if respelt is None:
             return found
-        found, _ = self._searched(respelt.text, decision, k, where)
+        found, _ = self._searched(respelt.text, decision, k, where, authority)
         said = "; ".join(filter(None, (found.topic.understood, respelt.described())))
         return replace(found, topic=replace(found.topic, understood=said), respelt=respelt.text)
 
     def _searched(
-        self, question: str, decision: Decision, k: int, where: Where
+        self, question: str, decision: Decision, k: int, where: Where, authority: Allowing | None
     ) -> tuple[Evidence, Respelt | None]:
         asked = Question(question, self._collection.embedder.embed_query(question))
         with self._collection.reading() as known_at:
             then = known_at if decision.known_at is None else self._store.known(decision.known_at)
             if then == known_at:
                 rows = self._collection.index, self._collection.words
-                return self._gather(rows, asked, decision, k, where, known_at=known_at)
+                return self._gather(rows, asked, decision, k, where, authority, known_at=known_at)
         with self._past.at(then) as rows:
-            return self._gather(rows, asked, decision, k, where, known_at=then)
+            return self._gather(rows, asked, decision, k, where, authority, known_at=then)
 
     def _gather(
-        self, rows: _Rows, asked: Question, decision: Decision, k: int, where: Where, *, known_at: int
+        self,
+        rows: _Rows,
+        asked: Question,
+        decision: Decision,
+        k: int,
+        where: Where,
+        authority: Allowing | None,
+        *,
+        known_at: int,
     ) -> tuple[Evidence, Respelt | None]:
-        ranked, hits, near = self._hits(rows, asked, decision, k, where, known_at=known_at)
+        ranked, hits, near = self._hits(rows, asked, decision, k, where, authority, known_at=known_at)
         hidden = self._hidden(near, decision, where, hits, known_at=known_at) if near else ()
         passages, lenders = self._with_heads(rows[0], asked, decision, where, hits, known_at=known_at)
         found = Evidence(
@@ -186,9 +208,17 @@ class Retriever:
         return found, ranked.respelt
 
     def _hits(
-        self, rows: _Rows, asked: Question, decision: Decision, k: int, where: Where, *, known_at: int
+        self,
+        rows: _Rows,
+        asked: Question,
+        decision: Decision,
+        k: int,
+        where: Where,
+        authority: Allowing | None,
+        *,
+        known_at: int,
     ) -> tuple[Ranked, list[tuple[float, StoredChunk]], _Neighbours | None]:
-        """Rank, and rank again for more hits if labels were closed since the instant that was searched."""
+        """Rank, and rank again for more hits if some were closed since the instant searched, or are not allowed."""
         wanted = most = k if self.reranker is None else pool_size(k)
         near = None
         while True:
@@ -198,11 +228,15 @@ class Retriever:
                 near = None
                 continue
             near = found.near or near
-            ended, admissible = found.ended, found.ranked.admissible
-            if len(found.hits) >= most or wanted >= admissible or not ended:
+            hits, admissible = found.hits, found.ranked.admissible
+            if authority is not None:
+                allowed = authority.allows(chunk.document_id for _, chunk in hits)
+                hits = [one for one in hits if one[1].document_id in allowed]
+            lost = found.ended + len(found.hits) - len(hits)
+            if len(hits) >= most or wanted >= admissible or not lost:
                 # Exact except for lower-ranked labels that were closed since the instant of the index.
-                return found.ranked._replace(admissible=admissible - ended), found.hits[:most], near
-            wanted = min(wanted + max(most, 2 * ended), admissible)
+                return found.ranked._replace(admissible=admissible - found.ended), hits[:most], near
+            wanted = min(wanted + max(most, 2 * lost), admissible)
 
     def _attempt(
         self,

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from carag.policy import Decision, Where
     from carag.retrieval.evidence import Passage
-    from carag.retrieval.retriever import Searchable
+    from carag.retrieval.retriever import Allowing, Searchable
     from carag.store.values import StoredLabel
 
 
@@ -38,12 +38,19 @@ class Successor(NamedTuple):
 
 
 def successors(
-    collection: Searchable, ids: Iterable[str], today: Decision, where: Where, *, after: int
+    collection: Searchable,
+    ids: Iterable[str],
+    today: Decision,
+    where: Where,
+    *,
+    after: int,
+    authority: Allowing | None = None,
 ) -> tuple[Evidence, tuple[Successor, ...]]:
     """Find the successors since ``after`` (minutes since 1970) of documents that the session could use then.
 
     ``today`` is what the session may use today, not a decision about what was known in the past. Returns the first
-    admissible passage of each successor, once; and the successors, in the order of the ids and of time.
+    admissible passage of each successor, once; and the successors, in the order of the ids and of time. ``authority``
+    is asked about the successors, and those that it does not allow are left out.
     """
     vocabulary = collection.profile.vocabulary
     found: list[Successor] = []
@@ -53,7 +60,8 @@ def successors(
             news: dict[str, ActKind] = {}
             for kind, by in _since(collection, labels, id_, after, today.as_of):
                 news[by] = min(kind, news.get(by, kind), key=_WEIGHT.index)
-            for by, kind in news.items():
+            shown = news.keys() if authority is None else authority.allows(news)
+            for by, kind in ((by, kind) for by, kind in news.items() if by in shown):
                 [chunk] = collection.store.chunks([labels.admitted(by)[0]])
                 # The store tests again, as for every passage that leaves.
                 if today.admits_labelled(chunk):

@@ -16,6 +16,7 @@ from pydantic import BaseModel, ValidationError
 
 from carag.errors import (
     AuditUnavailable,
+    AuthorizerUnavailable,
     CorruptFile,
     InvalidArgument,
     ModelUnavailable,
@@ -132,7 +133,7 @@ class Client(_Connection):
             If the question, session or ``where`` is not valid, or the session states what only a token may grant.
         Refused
             With a code that starts with ``TOKEN_``.
-        AuditUnavailable, ModelUnavailable
+        AuditUnavailable, AuthorizerUnavailable, ModelUnavailable
             As the engine raises them.
         ServiceUnavailable
             If the service cannot be reached, is busy, or gives an unknown answer.
@@ -338,6 +339,8 @@ def _read(status: int, data: bytes, schema: type[_Body]) -> _Body:
         raise AuditUnavailable(told)
     if code == "MODEL_UNAVAILABLE":
         raise ModelUnavailable(told)
+    if code == "AUTHORIZER_UNAVAILABLE":
+        raise AuthorizerUnavailable(told)
     if code == "STORE_CORRUPT":
         raise CorruptFile(told)
     if status in (401, 403):

@@ -9,6 +9,7 @@ from starlette.exceptions import HTTPException
 
 from carag.errors import (
     AuditUnavailable,
+    AuthorizerUnavailable,
     CorruptFile,
     InvalidArgument,
     ModelUnavailable,
@@ -31,6 +32,7 @@ _UNAUTHORIZED: Final = {
     "TOKEN_AUDIENCE": "The token is for another audience.",
     "TOKEN_CLAIM_MISSING": "The token lacks a claim.",
     "TOKEN_CLAIM_INVALID": "A claim of the token is not valid.",
+    "TOKEN_GROUPS_LEFT_OUT": "The issuer left groups out of the token, because there are too many.",
 }
 TITLES: Final[dict[str, tuple[int, str]]] = {
     **{code: (401, title) for code, title in _UNAUTHORIZED.items()},
@@ -59,6 +61,7 @@ TITLES: Final[dict[str, tuple[int, str]]] = {
     "STORE_CORRUPT": (500, "The store failed its own checks."),
     "AUDIT_UNAVAILABLE": (503, "The audit log cannot be written, so nothing is answered."),
     "MODEL_UNAVAILABLE": (503, "An embedder or generator failed."),
+    "AUTHORIZER_UNAVAILABLE": (503, "The authority that is asked about documents gave no verdict."),
     "STORE_LOCKED": (503, "Another process holds the store."),
     "GRANTS_UNREADABLE": (503, "The grants file cannot be read, so nothing is granted."),
     "BUSY": (503, "Too many requests are being worked on."),
@@ -144,6 +147,7 @@ def problem_of(error: BaseException) -> Problem:
         (InvalidArgument, "INVALID_ARGUMENT"),
         (AuditUnavailable, "AUDIT_UNAVAILABLE"),
         (ModelUnavailable, "MODEL_UNAVAILABLE"),
+        (AuthorizerUnavailable, "AUTHORIZER_UNAVAILABLE"),
         (StoreLocked, "STORE_LOCKED"),
         (CorruptFile, "STORE_CORRUPT"),
     ):

@@ -157,6 +157,7 @@ class Access(Event):
     KINDS: ClassVar = (RecordKind.QUERY, RecordKind.RETRIEVE, RecordKind.EXPLAIN)
     COMMITS: ClassVar = (
         "answer",
+        "authority",
         "conversation",
         "entities",
         "principals",

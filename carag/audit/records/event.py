@@ -11,10 +11,10 @@ from typing import ClassVar, Final
 from carag.audit.records.codec import Fields
 from carag.audit.records.kinds import RecordKind
 
-UNDISCLOSED: Final = frozenset({"conversation", "entities", "principals", "targets"})
-"""Commitments whose values no receipt contains: lists of companies are inside information, and the asker holds the
-receipt; principals, a conversation and lists of erased records link records together. Their values stay sealed, for
-auditors."""
+UNDISCLOSED: Final = frozenset({"authority", "conversation", "entities", "principals", "targets"})
+"""Commitments whose values no receipt contains, because the asker holds the receipt: lists of companies are inside
+information, an authority's verdicts name documents, and principals, a conversation and lists of erased records link
+records together. Their values stay sealed, for auditors."""
 
 
 class Event(Fields):
