@@ -21,7 +21,7 @@ from carag.engine.results import Answer, Explanation, Retrieval
 from carag.errors import InvalidArgument, Refused
 from carag.generation import ANSWERED, Declined
 from carag.limits import check_question, quoted
-from carag.policy import Session, Where
+from carag.policy import Identity, Session, Where
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -216,6 +216,7 @@ class Requests:
             except Refused as refusal:
                 found = Finding(Outcome.REFUSE, refusal.code, str(refusal))
                 return found, recorder.access(request, found), request
+        decision = replace(decision, identity=Identity(session.held, session.principals))
         asking = None if self._authority is None else self._authority.inquiry(decision.identity.denied)
         request = replace(request, decision=decision, inquiry=asking)
         egress = Egress(recorder, request, models)

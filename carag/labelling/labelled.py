@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from carag.labelling.canonical_json import canonical_json
-from carag.policy import NEVER
+from carag.policy import NEVER, NO_LISTS, Audience
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -71,6 +71,7 @@ class LabelledPassage:
     """The document's fields that the profile declares, in the form of :func:`carag.policy.in_one_form`."""
     expires_at: int = NEVER
     """Minutes since 1970 from which this word no longer holds."""
+    audience: Audience = NO_LISTS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

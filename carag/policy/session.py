@@ -225,8 +225,7 @@ class Session:
             asked = entities("allow_entities", allow_entities)
             changes["narrowed_to"] = asked if self.narrowed_to is None else asked & self.narrowed_to
         if principals is not None:
-            held = self.principals if self.acting_as is None else self.acting_as
-            changes["acting_as"] = held & checked_principals("principals", principals)
+            changes["acting_as"] = self.held & checked_principals("principals", principals)
         if conversation is not None:
             changes["conversation"] = conversation
         if cooling is not None:
@@ -236,6 +235,11 @@ class Session:
         if self.source is SessionSource.VERIFIED:  # replace() made an asserted session
             narrowed._verified_by(self.issuer, self.audience)  # noqa: SLF001
         return narrowed
+
+    @property
+    def held(self) -> frozenset[str]:
+        """The principals that open documents to the session."""
+        return self.principals if self.acting_as is None else self.acting_as
 
     def _verified_by(self, issuer: str | None, audience: str | None) -> None:
         self._set("source", SessionSource.VERIFIED)

@@ -13,7 +13,7 @@ import numpy as np
 from carag.errors import InvalidArgument
 from carag.labelling.labelled import LabelledDocument, LabelledPassage
 from carag.limits import check_id, check_minutes, check_text, quoted, shown
-from carag.policy import MAX_LISTED, NO_ENTITY, SCHEMA_VERSION, TOMBSTONE
+from carag.policy import NO_LISTS, Audience, MAX_LISTED, NO_ENTITY, SCHEMA_VERSION, TOMBSTONE
 
 if TYPE_CHECKING:
     import sqlite3
@@ -88,6 +88,7 @@ class StoredLabel(NamedTuple):
     expires_at: int
     subjects: tuple[int, ...]
     metadata: Mapping[str, Value] = NO_METADATA
+    audience: Audience = NO_LISTS
 
 
 class PastLabel(NamedTuple):

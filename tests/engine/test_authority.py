@@ -95,7 +95,7 @@ def test_its_verdicts_are_committed_to_and_no_receipt_opens_them(store: Path) ->
         assert {"authority", "principals"} <= set(checked.undisclosed)
         assert b"rule/1" not in whole
         assert b"user:ana" not in whole
-        said = json.loads(engine.log.private(receipt.seq)["authority"].value)
+        said = json.loads(engine.log.private.openings(receipt.seq)["authority"].value)
     assert said["authority"] == "rule/1"
     assert said["verdicts"]["d3"] is True
     assert {*said["verdicts"]} == {*NAMES}
@@ -143,7 +143,7 @@ def test_too_few_verdicts_an_error_and_silence_show_nothing(store: Path) -> None
             with pytest.raises(AuthorizerUnavailable, match=said) as raised:
                 engine.retrieve(QUESTION, ANA)
             assert "kestrel" not in str(raised.value)
-        release.set()
+    release.set()
 
 
 def test_a_verdict_is_kept_for_the_same_principals_as_long_as_is_said() -> None:
