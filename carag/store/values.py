@@ -13,7 +13,7 @@ import numpy as np
 from carag.errors import InvalidArgument
 from carag.labelling.labelled import LabelledDocument, LabelledPassage
 from carag.limits import check_id, check_minutes, check_text, quoted, shown
-from carag.policy import NO_LISTS, Audience, MAX_LISTED, NO_ENTITY, SCHEMA_VERSION, TOMBSTONE
+from carag.policy import MAX_LISTED, NO_ENTITY, NO_LISTS, SCHEMA_VERSION, TOMBSTONE, Audience
 
 if TYPE_CHECKING:
     import sqlite3

@@ -1,0 +1,168 @@
+"""Let Cedar or Rego policies decide about documents: an authorizer for each, for ``Engine.open(authorizer=)``.
+
+Both decide in this process. An authority over HTTP takes a few lines (``docs/how-to/ask-an-authority.md``).
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from typing import TYPE_CHECKING, Any, Final
+
+from carag.errors import InvalidArgument, MissingExtra
+from carag.limits import quoted
+from carag.policy.audience import GROUP
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+
+_PERSON: Final = "user"
+
+
+class CedarAuthorizer:
+    """Allows what Cedar policies permit one ``User`` to do with a ``Document``.
+
+    The session's one principal of the kind ``user`` is the request's principal, a member of one ``Group`` for each of
+    the session's groups. A document about which any policy fails to be evaluated is not allowed, because the policy
+    that failed may be the one that forbids it.
+
+    Parameters
+    ----------
+    policies : str
+        Cedar policies.
+    documents : callable
+        Takes document ids and returns their Cedar entities, with what these are in, as ``is_authorized`` of cedarpy
+        takes them: mappings with ``uid``, ``attrs`` and ``parents``.
+    action : str
+        The id of the action.
+
+    Raises
+    ------
+    InvalidArgument
+        If the policies cannot be parsed.
+    MissingExtra
+        If cedarpy is not installed.
+
+    Examples
+    --------
+    >>> def entities(ids):
+    ...     return [{"uid": {"type": "Document", "id": one}, "attrs": {}, "parents": []} for one in ids]
+    >>> only = 'permit(principal in Group::"desk", action, resource == Document::"memo");'
+    >>> cedar = CedarAuthorizer(only, entities)
+    >>> cedar.allowed(frozenset({"user:ana", "group:desk"}), ["memo", "note"])
+    [True, False]
+    """
+
+    name = "cedar/1"
+
+    def __init__(
+        self,
+        policies: str,
+        documents: Callable[[Sequence[str]], Iterable[Mapping[str, Any]]],
+        *,
+        action: str = "read",
+    ) -> None:
+        try:
+            import cedarpy
+        except ImportError as error:
+            raise MissingExtra("Cedar policies need cedarpy; install carag-engine[cedar]") from error
+        try:
+            self._policies = cedarpy.PolicySet.from_str(policies)
+        except ValueError as error:
+            raise InvalidArgument(f"policies are not valid Cedar: {error}; correct them") from error
+        self._decide: Callable[..., Any] = cedarpy.is_authorized_batch
+        self._documents = documents
+        self._action = {"type": "Action", "id": action}
+
+    def allowed(self, principals: frozenset[str], document_ids: Sequence[str], /) -> list[bool]:
+        """See :class:`carag.engine.authority.Authorizer`; InvalidArgument unless there is exactly one user."""
+        persons, groups = (_ids(principals, kind) for kind in (_PERSON, GROUP))
+        if len(persons) != 1:
+            raise InvalidArgument(
+                f"the session has {len(persons)} principals of the kind user; Cedar wants one"
+            )
+        who = {"type": "User", "id": persons[0]}
+        held = {"uid": who, "attrs": {}, "parents": [{"type": "Group", "id": one} for one in groups]}
+        requests = [
+            {
+                "principal": who,
+                "action": self._action,
+                "resource": {"type": "Document", "id": one},
+                "context": {},
+            }
+            for one in document_ids
+        ]
+        found = self._decide(requests, self._policies, [held, *self._documents(document_ids)])
+        return [bool(one.allowed) and not one.diagnostics.errors for one in found]
+
+
+class RegoAuthorizer:
+    """Allows the documents in the set that a Rego rule makes of ``input.principals`` and ``input.documents``.
+
+    Parameters
+    ----------
+    module : str
+        A Rego module.
+    rule : str
+        The rule's full name, such as ``"data.sharing.allowed"``.
+    data : mapping
+        What the module finds under ``data``, as JSON values.
+
+    Raises
+    ------
+    InvalidArgument
+        If the module cannot be parsed.
+    MissingExtra
+        If regopy is not installed.
+
+    Examples
+    --------
+    >>> module = '''
+    ... package sharing
+    ... import rego.v1
+    ... allowed contains id if { some id in input.documents; data.owners[id] in input.principals }
+    ... '''
+    >>> rego = RegoAuthorizer(module, "data.sharing.allowed", {"owners": {"memo": "group:desk"}})
+    >>> rego.allowed(frozenset({"user:ana", "group:desk"}), ["memo", "note"])
+    [True, False]
+    """
+
+    name = "rego/1"
+
+    def __init__(self, module: str, rule: str, data: Mapping[str, Any]) -> None:
+        try:
+            import regopy
+        except ImportError as error:
+            raise MissingExtra("Rego policies need regopy; install carag-engine[rego]") from error
+        self._new: Callable[[], Any] = regopy.Interpreter
+        self._module, self._rule, self._data = module, rule, dict(data)
+        self._own = threading.local()  # an interpreter keeps its input, so each thread has its own
+        try:
+            self._interpreter()
+        except regopy.RegoError as error:
+            raise InvalidArgument(f"module is not valid Rego: {error}; correct it") from error
+
+    def allowed(self, principals: frozenset[str], document_ids: Sequence[str], /) -> list[bool]:
+        """See :class:`carag.engine.authority.Authorizer`; InvalidArgument if the rule does not make a set of ids."""
+        interpreter = self._interpreter()
+        interpreter.set_input({"principals": sorted(principals), "documents": list(document_ids)})
+        said = str(interpreter.query(self._rule))
+        match {} if said == "undefined" else json.loads(said):
+            case {"expressions": [list(found)]} if all(isinstance(one, str) for one in found):
+                return [one in found for one in document_ids]
+        raise InvalidArgument(
+            f"{quoted(self._rule)} did not make a set of document ids; correct the Rego module"
+        )
+
+    def _interpreter(self) -> Any:
+        if not hasattr(self._own, "interpreter"):
+            made = self._new()
+            made.add_module("carag", self._module)
+            made.add_data(self._data)
+            self._own.interpreter = made
+        return self._own.interpreter
+
+
+def _ids(principals: frozenset[str], kind: str) -> list[str]:
+    return sorted(one.removeprefix(f"{kind}:") for one in principals if one.startswith(f"{kind}:"))
