@@ -396,7 +396,7 @@ begin        as_of:minute commitments:{query,subject} models:models policy:appli
              source:asserted|verified t0:count
 asked        as_of:minute audience?:label begun?:count
              commitments:{answer,authority,conversation,entities,principals,query,reading,subject,where} day?:code
-             heads?:[positive,positive,count,positive]+ hits:[bytes20,word,similarity,flag] index:state?
+             glass?:count heads?:[positive,positive,count,positive]+ hits:[bytes20,word,similarity,flag] index:state?
              intents?:[code]+ issuer?:label models:models outcome:answer|decline|refuse|error policy:applied
              purpose:code? role:code? source:asserted|verified t0:count t1:count where?:[code]+ why:code
 ingest       chunks:count commitments:{subject} documents:count embed:label? quarantined:count rows:count
@@ -413,6 +413,7 @@ erasure      basis:GDPR_17_1|GDPR_5_1_E|GDPR_17_1_D|GDPR_17_1_E commitments:{act
              fields:[code]+ records:[count]
 hold         action:placed|released commitments:{actor,approver,subject} first:count? last:count? matter:code
              placed:count? scope:all|records|subject
+glass        at:count commitments:{approver,reason,subject} purpose:code role:code source:asserted|verified until:count
 disclosure   commitments:{actor} fields:[code] outcome:answer|refuse record:count role:auditor|privacy_officer? why:code
 anchor       anchor:code commitments:{} evidence:bytes32 seen:count size:count
 key          action:rotate|add|revoke algorithm:count commitments:{subject} good:count? public:text until:count?
@@ -454,6 +455,7 @@ LAWS: dict[str, Rule] = {
         and (it["first"] is None) == (it["last"] is None) == (it["scope"] != "records")
         and (it["first"] or 0) <= (it["last"] or 0)
     ),
+    "glass": lambda it: it["at"] < it["until"],
     "disclosure": lambda it: (it["outcome"] == "answer") == (it["role"] is not None),
     "key": lambda it: (
         encoded({1: 32, 6: 1312}.get(it["algorithm"], -1))(it["public"])
@@ -606,6 +608,7 @@ def check_record(fields: Fields) -> None:
         "its heads end before they begin": any(start >= end for *_, start, end in heads),
         "it has more passages than the index had admissible rows": kind != "explain" and len(hits) > rows,
         "its begin is not an earlier record": fields.get("begun", -1) >= fields["seq"],
+        "its cell was not opened by an earlier record": fields.get("glass", -1) >= fields["seq"],
         "it has no passage for its answer": answers and kind == "query" and not hits,
         "it commits to no answer": answers and kind == "query" and "answer" not in said,
         "it commits to an answer that was not given": "answer" in said and not answers,

@@ -127,12 +127,12 @@ SUB_ROOMS: dict[str, dict[str, set[str]]] = {
 }
 MAX_ROOMS = 17
 MAX_LOOSE = 8  # modules of carag/ that stand in no room
-MAX_FILES = 24  # in a folder
+MAX_FILES = 25  # in a folder
 MAX_FUNCTION = 60  # lines of a body
 MAX_METHODS = 20
 MAX_LOADED = 240  # modules of carag that `carag.Engine` loads
 LARGE = {"AuditLog": 23}
-CEILINGS = {"carag": 60_000, "csrc": 12_850}
+CEILINGS = {"carag": 62_000, "csrc": 12_850}
 EIGHT = ["hnswlib", "numpy", "numba", "cffi", "boto3", "pydantic", "pymerkle", "pytest-benchmark"]
 
 

@@ -76,7 +76,7 @@ class CedarAuthorizer:
         self._action = {"type": "Action", "id": action}
 
     def allowed(self, principals: frozenset[str], document_ids: Sequence[str], /) -> list[bool]:
-        """See :class:`carag.engine.authority.Authorizer`; InvalidArgument unless there is exactly one user."""
+        """See :class:`carag.retrieval.authority.Authorizer`; InvalidArgument unless there is exactly one user."""
         persons, groups = (_ids(principals, kind) for kind in (_PERSON, GROUP))
         if len(persons) != 1:
             raise InvalidArgument(
@@ -144,7 +144,7 @@ class RegoAuthorizer:
             raise InvalidArgument(f"module is not valid Rego: {error}; correct it") from error
 
     def allowed(self, principals: frozenset[str], document_ids: Sequence[str], /) -> list[bool]:
-        """See :class:`carag.engine.authority.Authorizer`; InvalidArgument if the rule does not make a set of ids."""
+        """See :class:`carag.retrieval.authority.Authorizer`; InvalidArgument if the rule does not make a set of ids."""
         interpreter = self._interpreter()
         interpreter.set_input({"principals": sorted(principals), "documents": list(document_ids)})
         said = str(interpreter.query(self._rule))

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from carag.audit.records.access import BackendState as BackendState
     from carag.audit.records.access import Begin as Begin
     from carag.audit.records.access import Denial as Denial
+    from carag.audit.records.access import GlassBroken as GlassBroken
     from carag.audit.records.access import IndexState as IndexState
     from carag.audit.records.access import Models as Models
     from carag.audit.records.changes import Evaluation as Evaluation
@@ -94,7 +95,7 @@ else:
             "receipts.receipt": "Receipt",
             "receipts.redact": "redact",
             "receipts.verify": "Check Verdict Verification verify_receipt",
-            "records.access": "Access BackendState Begin Denial IndexState Models",
+            "records.access": "Access BackendState Begin Denial GlassBroken IndexState Models",
             "records.changes": "Evaluation IndexChange Ingest ModelChange Move PolicyChange RowsIn",
             "records.commitment": "Opening",
             "records.custody": "Basis Disclosure Erasure Hold HoldAction HoldScope",

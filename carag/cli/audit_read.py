@@ -54,6 +54,10 @@ def list_records(
             metavar="ID", help="In this conversation; found with the store's own keys, unless it was erased."
         ),
     ] = None,
+    break_glass: Annotated[
+        bool,
+        typer.Option("--break-glass", help="Only where the glass was broken, and what was asked under it."),
+    ] = False,
     limit: Annotated[int, typer.Option(metavar="N", min=1, help="Maximum number of records to list.")] = 50,
     as_json: AsJsonLines = False,
 ) -> int:
@@ -71,7 +75,12 @@ def list_records(
     with reader_of(store, key) as reader:
         of = None if session is None else _of_conversation(store, session)
         for seq, record in find(
-            reader, since=_instant(since), until=_instant(until, ends=True), wanted=wanted, among=of
+            reader,
+            since=_instant(since),
+            until=_instant(until, ends=True),
+            wanted=wanted,
+            among=of,
+            under_glass=break_glass,
         ):
             if as_json:
                 say_json(_brief(seq, record), indent=None)

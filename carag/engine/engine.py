@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, ParamSpec, Self, TypeVar
 
 from carag.audit import DEFAULT_CLASS
-from carag.engine.authority import any_authority
+from carag.engine.break_glass import BreaksGlass
 from carag.engine.calibration import Calibration, gate_in_force
 from carag.engine.collection import no_progress
 from carag.engine.configuration import ConfigurationLog, InForce
@@ -29,6 +29,7 @@ from carag.generation import GuardedGenerator, generator_by_name
 from carag.limits import quoted
 from carag.policy import Session, known_at_microseconds
 from carag.retrieval import Retriever, any_reranker, ranker_by_name
+from carag.retrieval.authority import any_authority
 from carag.visible import logger
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
     from carag.audit import AuditLog, Receipt
     from carag.audit.anchors import Anchor, Anchoring, Window
     from carag.backends import VectorBackend
-    from carag.engine.authority import Authority, Authorizer
+    from carag.engine.break_glass import Broken
     from carag.engine.collection import Collection, Progress
     from carag.engine.results import (
         AddReport,
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
     from carag.policy import Profile, TokenVerifier
     from carag.profiles.edgar.documents import Selection
     from carag.retrieval import ConfidenceGate, Embedder, Passage, Reranker, Withheld
+    from carag.retrieval.authority import Authority, Authorizer
 
 
 _logger = logger(__name__)
@@ -81,8 +83,8 @@ class Engine:
     """Answers questions over one store. Use :meth:`open`.
 
     Its parts: ``contents`` (documents and labels), ``requests`` (questions, each on record), ``calibration`` (of the
-    gate), ``evaluations`` (records that the store was measured), ``log``, and ``anchoring`` (what confirms the log
-    elsewhere).
+    gate), ``evaluations`` (records that the store was measured), ``break_glass`` (opens a cell for a time, for a
+    written reason), ``log``, and ``anchoring`` (what confirms the log elsewhere).
 
     Examples
     --------
@@ -108,6 +110,7 @@ class Engine:
         keeps_gate: bool,
         retriever: Retriever,
         authority: Authority | None,
+        on_break_glass: Callable[[Broken], None] | None,
         clock: Callable[[], datetime],
     ) -> None:
         recorder = Recorder(log, clock)
@@ -119,6 +122,7 @@ class Engine:
         self._denials = Denials(log, recorder.now)
         self.anchoring = anchoring
         self.requests = Requests(collection, recorder, in_force, retriever, guarded, lifetime, authority)
+        self.break_glass = BreaksGlass(recorder, in_force, lifetime, on_break_glass)
         self.contents = Contents(collection, recorder, configuration, in_force, lifetime)
         self.evaluations = Evaluations(self.requests, lifetime)
         self.calibration = Calibration(
@@ -138,6 +142,7 @@ class Engine:
         ranker: str | None = None,
         reranker: str | Reranker | object | None = None,
         authorizer: Authorizer | Authority | None = None,
+        on_break_glass: Callable[[Broken], None] | None = None,
         gate: ConfidenceGate | None = None,
         clock: Callable[[], datetime] | None = None,
         intents: bool = True,
@@ -177,8 +182,10 @@ class Engine:
         reranker : str or object, optional
             Puts the passages found in order (:mod:`carag.retrieval.reranker`); none by default.
         authorizer : Authorizer or Authority, optional
-            Asked about the documents found before any text leaves (:mod:`carag.engine.authority`); it can only remove.
-            An ``Authority`` also states a time limit, and for how long a verdict is used again.
+            Asked about the documents found before any text leaves (:mod:`carag.retrieval.authority`); it can only
+            remove. An ``Authority`` also states a time limit, and for how long a verdict is used again.
+        on_break_glass : callable, optional
+            Told at once, with a :class:`carag.engine.break_glass.Broken`, whenever the glass is broken.
         gate : ConfidenceGate, optional
             By default, the one calibrated on this store (:meth:`carag.Engine.calibrate_gate`), else what the profile
             ships for the embedder, else a baseline; see ``Answer.gate``.
@@ -250,6 +257,7 @@ class Engine:
                     collection, ranker_by_name(ranker, collection.catalogue), reranker=any_reranker(reranker)
                 ),
                 authority=authority,
+                on_break_glass=on_break_glass,
                 clock=now,
             )
             resources.callback(engine._denials.flush)

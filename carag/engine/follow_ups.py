@@ -21,10 +21,10 @@ from carag.retrieval.successors import successors
 
 if TYPE_CHECKING:
     from carag.audit import AuditLog, Receipt
-    from carag.engine.authority import Inquiry
     from carag.engine.collection import Collection
     from carag.engine.recorder import Recorder, Request, Retrieved
     from carag.policy import Decision
+    from carag.retrieval.authority import Inquiry
     from carag.store.store import CorpusStore
     from carag.store.values import StoredChunk
 

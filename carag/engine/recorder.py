@@ -44,13 +44,13 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from carag.audit import AuditLog, Receipt, RecordKind, StateProof
-    from carag.engine.authority import Inquiry
     from carag.engine.collection import Collection
     from carag.engine.state import StoreState
     from carag.generation import Citation
     from carag.policy import AskedDay, Decision, Explained, Policy, PolicyTable, Profile, Session, Where
     from carag.retrieval import Evidence, Reranker, Withheld
     from carag.retrieval import Passage as Found
+    from carag.retrieval.authority import Inquiry
     from carag.retrieval.ranking import Ranker
     from carag.retrieval.reading import Declared
 
@@ -302,6 +302,7 @@ class Recorder:
             why=why,
             models=models,
             begun=begun,
+            glass=None if session.glass is None else session.glass.record,
             issuer=session.issuer,
             audience=session.audience,
         )

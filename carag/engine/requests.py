@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from carag.audit import Receipt
-    from carag.engine.authority import Authority
     from carag.engine.collection import Collection
     from carag.engine.configuration import InForce
     from carag.engine.directory import Lifetime
@@ -35,6 +34,7 @@ if TYPE_CHECKING:
     from carag.generation import GuardedGenerator
     from carag.policy import Decision
     from carag.retrieval import Retriever
+    from carag.retrieval.authority import Authority
 
 
 DEFAULT_K: Final = 8

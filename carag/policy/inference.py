@@ -37,7 +37,7 @@ def infer(
 
     Raises Refused with ``UNKNOWN_ROLE``, ``UNKNOWN_PURPOSE``, ``NO_SUCH_CELL``, ``ALLOW_LIST_REQUIRED``,
     ``NO_LEGAL_BASIS``, ``CROSSED_FOR_ADVICE``, ``PAST_NOT_GRANTED``, ``UNKNOWN_INTENT``, ``FOREIGN_RESIDENCY``,
-    ``CONFLICT`` or ``TOO_MANY_MASKS``.
+    ``CONFLICT``, ``TOO_MANY_MASKS``, ``BREAK_GLASS_REQUIRED`` or ``BREAK_GLASS_ENDED``.
 
     ``as_of`` is the earlier of the session's instant and ``now``, so it is never in the future. ``intents`` were found
     in the question, and add to the session's own; :class:`carag.policy.AskedDay` decides whether one of ``days``
@@ -46,6 +46,7 @@ def infer(
     if type(session) is not Session:
         raise InvalidArgument(f"session is {quoted(session)}; want a carag.Session")
     cell = _cell(session, table)
+    _check_glass(session, cell, now)
     if cell.allow_list == "mandatory" and not session.allow_entities:
         raise Refused(
             "ALLOW_LIST_REQUIRED",
@@ -132,6 +133,23 @@ def _cell(session: Session, table: PolicyTable) -> Cell:
             f"{session.role} may not ask for {session.purpose}; this role may ask for {allowed}",
         )
     return cell
+
+
+def _check_glass(session: Session, cell: Cell, now: datetime) -> None:
+    """Refuse a cell that opens by breaking the glass, unless that was done for it and its time has not ended."""
+    if cell.break_glass is None:
+        return
+    glass = session.glass
+    if glass is None or (glass.role, glass.purpose) != (cell.role, cell.purpose):
+        raise Refused(
+            "BREAK_GLASS_REQUIRED",
+            f"{cell.role}/{cell.purpose} opens only by breaking the glass, for a written reason (Engine.break_glass)",
+        )
+    if known_at_microseconds(now) >= glass.until:
+        raise Refused(
+            "BREAK_GLASS_ENDED",
+            f"the time for which {cell.role}/{cell.purpose} was opened has ended; break the glass again",
+        )
 
 
 def _moments(

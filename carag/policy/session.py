@@ -41,6 +41,19 @@ class SessionSource(StrEnum):
 
 
 @final
+@dataclass(frozen=True, slots=True)
+class Glass:
+    """A broken glass, on record: which cell it opened, and until when."""
+
+    role: str
+    purpose: str
+    until: int
+    """Microseconds since 1970-01-01T00:00Z."""
+    record: int
+    """Number of the record that says who broke it, and why."""
+
+
+@final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Session:
     """The subject, action and environment of one or more questions (NIST SP 800-162).
@@ -128,6 +141,8 @@ class Session:
     intents: tuple[str, ...] = ()
     conversation: str | None = None
     source: SessionSource = field(init=False, default=SessionSource.ASSERTED)
+    glass: Glass | None = field(init=False, default=None)
+    """What opened the session's cell, if that was breaking the glass; a changed copy has lost it."""
     issuer: str | None = field(init=False, default=None)
     """The issuer of the verified token; None for an asserted session."""
     audience: str | None = field(init=False, default=None)
@@ -231,10 +246,18 @@ class Session:
         if cooling is not None:
             whole_minutes(cooling)
             changes["cooling"] = max(cooling, self.cooling or cooling)
-        narrowed = replace(self, **changes)
-        if self.source is SessionSource.VERIFIED:  # replace() made an asserted session
-            narrowed._verified_by(self.issuer, self.audience)  # noqa: SLF001
-        return narrowed
+        return self._like(replace(self, **changes), self.glass)
+
+    def under(self, glass: Glass) -> Self:
+        """Return the session in the cell that a broken glass opened; :attr:`carag.Engine.break_glass` calls this."""
+        return self._like(replace(self, role=glass.role, purpose=glass.purpose), glass)
+
+    def _like(self, changed: Self, glass: Glass | None) -> Self:
+        """Give a changed copy, which ``replace()`` made an asserted session, what proved this one, and its glass."""
+        if self.source is SessionSource.VERIFIED:
+            changed._verified_by(self.issuer, self.audience)
+        changed._set("glass", glass)
+        return changed
 
     @property
     def held(self) -> frozenset[str]:

@@ -5,7 +5,15 @@ from __future__ import annotations
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationInfo, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    PrivateAttr,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 
 from carag.errors import InvalidArgument
 from carag.limits import quoted
@@ -42,6 +50,15 @@ class Pair(_RolesPart):
         return self
 
 
+class BreakGlass(_RolesPart):
+    """The terms of a cell that opens only by breaking the glass."""
+
+    minutes: Annotated[int, Field(ge=1, le=24 * 60)] = 60
+    """How long the cell stays open."""
+    two_persons: bool = False
+    """Whether a second person must approve."""
+
+
 class Cell(_RolesPart):
     """One cell of the table: what one role may use for one purpose."""
 
@@ -54,9 +71,16 @@ class Cell(_RolesPart):
     allow_list: Literal["none", "mandatory"] = "none"
     personal_data: bool = False
     """Whether the role may look up persons by name."""
+    break_glass: BreakGlass | None = None
+    """If stated, the cell opens only by breaking the glass; ``true`` for the usual terms."""
     masks: list[Pair] = Field(min_length=1, max_length=MAX_MASKS)
 
     _flags: type[PolicyFlag] = PrivateAttr()
+
+    @field_validator("break_glass", mode="before")
+    @classmethod
+    def _usual(cls, value: object) -> object:
+        return BreakGlass() if value is True else value
 
     @cached_property
     def compiled(self) -> tuple[Mask, ...]:

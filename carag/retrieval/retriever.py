@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from carag.backends import AnyIndex
     from carag.index import TextIndex
     from carag.policy import Decision, Profile, Reason, Where
+    from carag.retrieval.authority import Inquiry
     from carag.retrieval.embedder import Embedder
     from carag.retrieval.ranking import Ranked, Ranker
     from carag.retrieval.reading import Respelt
@@ -70,14 +71,6 @@ class Searchable(Protocol):
         ...
 
 
-class Allowing(Protocol):
-    """Somebody else who may forbid documents."""
-
-    def allows(self, ids: Iterable[str], /) -> frozenset[str]:
-        """Return those of the documents that may be shown."""
-        ...
-
-
 _Rows: TypeAlias = "tuple[AnyIndex, TextIndex]"
 """Vectors and words of one instant."""
 
@@ -121,7 +114,7 @@ class Retriever:
         where: Where = EVERYWHERE,
         *,
         before_remote: Callable[[], None] | None = None,
-        authority: Allowing | None = None,
+        authority: Inquiry | None = None,
     ) -> Evidence:
         """Return the ``min(k, admissible)`` best admissible passages, and what is withheld.
 
@@ -156,7 +149,7 @@ class Retriever:
         )
 
     def _found(
-        self, question: str, decision: Decision, k: int, where: Where, authority: Allowing | None
+        self, question: str, decision: Decision, k: int, where: Where, authority: Inquiry | None
     ) -> Evidence:
         """Return the best admissible passages: ``k``, or as many as the reranker reads; misspelt words are mended."""
         found, respelt = self._searched(question, decision, k, where, authority)
@@ -167,7 +160,7 @@ class Retriever:
         return replace(found, topic=replace(found.topic, understood=said), respelt=respelt.text)
 
     def _searched(
-        self, question: str, decision: Decision, k: int, where: Where, authority: Allowing | None
+        self, question: str, decision: Decision, k: int, where: Where, authority: Inquiry | None
     ) -> tuple[Evidence, Respelt | None]:
         asked = Question(question, self._collection.embedder.embed_query(question))
         with self._collection.reading() as known_at:
@@ -185,7 +178,7 @@ class Retriever:
         decision: Decision,
         k: int,
         where: Where,
-        authority: Allowing | None,
+        authority: Inquiry | None,
         *,
         known_at: int,
     ) -> tuple[Evidence, Respelt | None]:
@@ -214,7 +207,7 @@ class Retriever:
         decision: Decision,
         k: int,
         where: Where,
-        authority: Allowing | None,
+        authority: Inquiry | None,
         *,
         known_at: int,
     ) -> tuple[Ranked, list[tuple[float, StoredChunk]], _Neighbours | None]:

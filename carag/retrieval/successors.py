@@ -18,8 +18,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from carag.policy import Decision, Where
+    from carag.retrieval.authority import Inquiry
     from carag.retrieval.evidence import Passage
-    from carag.retrieval.retriever import Allowing, Searchable
+    from carag.retrieval.retriever import Searchable
     from carag.store.values import StoredLabel
 
 
@@ -44,7 +45,7 @@ def successors(
     where: Where,
     *,
     after: int,
-    authority: Allowing | None = None,
+    authority: Inquiry | None = None,
 ) -> tuple[Evidence, tuple[Successor, ...]]:
     """Find the successors since ``after`` (minutes since 1970) of documents that the session could use then.
 

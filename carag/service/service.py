@@ -68,7 +68,7 @@ class Service:
             leeway=settings.leeway,
             longest=settings.longest_token,
             required=REQUIRED,
-            principals=settings.principals,
+            principals=settings.principals or {},
         )
         self.metrics = Metrics(lambda: [(cell.role, cell.purpose) for cell in engine.profile.table.cells])
         self.admission = Admission(

@@ -55,7 +55,7 @@ class ServiceSettings(BaseModel):
     algorithms: list[str] = Field(min_length=1)
     grants: str = Field(min_length=1)
     groups: str = Field(default="groups", min_length=1)
-    principals: dict[str, str] = Field(default={}, max_length=8)
+    principals: dict[str, str] | None = Field(default=None, max_length=8)
     leeway: int = Field(default=30, ge=0, le=60)
     longest_token: int = Field(default=86_400, ge=60, le=31_622_400)
     listen: str = "127.0.0.1"
@@ -101,8 +101,8 @@ class ServiceSettings(BaseModel):
 
     @field_validator("principals")
     @classmethod
-    def _kinds(cls, value: dict[str, str]) -> dict[str, str]:
-        for claim, kind in value.items():
+    def _kinds(cls, value: dict[str, str] | None) -> dict[str, str] | None:
+        for claim, kind in (value or {}).items():
             if not claim or not _KIND.fullmatch(kind):
                 raise ValueError(
                     f'maps {quoted(claim)} to {quoted(kind)}; want a claim and a kind, as in groups = "group"'

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from carag.adapters.authorizers import CedarAuthorizer, RegoAuthorizer
 from carag.errors import AuthorizerUnavailable, InvalidArgument
-from tests.engine.test_authority import ANA, NAMES, found, opened, store  # noqa: F401 - a fixture
+from tests.retrieval.test_authority import ANA, NAMES, found, opened, store  # noqa: F401 - a fixture
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -62,6 +62,7 @@ RAW = [
 VALUE = ANY.map(lambda value: json.dumps(value, default=str)) | st.sampled_from(RAW)
 NARROW = {
     "allow_entities": [7],
+    "principals": [],
     "restricted": [8],
     "watched": [7],
     "residency": [],

@@ -63,8 +63,11 @@ CODES: Final = {
     "UNKNOWN_INTENT": "the session asks for a restriction that the store's profile does not know",
     "FOREIGN_RESIDENCY": "the session's residency belongs to another profile than the store's",
     "CONFLICT": "the session contradicts what its role and purpose demand",
+    "BREAK_GLASS_REQUIRED": "the cell opens only by breaking the glass",
+    "BREAK_GLASS_ENDED": "the time for which the glass was broken had ended",
     "TOO_MANY_MASKS": "the session splits its policy too far",
     "MODEL_UNAVAILABLE": "a model did not answer",
+    "AUTHORIZER_UNAVAILABLE": "the authority that is asked about documents gave no verdict",
     "CORRUPT_FILE": "what is stored fails its own checks",
     "INTERNAL_ERROR": "the system failed",
 }

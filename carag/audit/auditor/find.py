@@ -22,12 +22,14 @@ def find(
     until: int | None = None,
     wanted: Mapping[str, str | None] | None = None,
     among: Collection[int] | None = None,
+    under_glass: bool = False,
 ) -> Iterator[tuple[int, Record | None]]:
     """Yield the matching records, newest first; None in place of a record of an unknown version.
 
     - ``since``, ``until``: commit time in microseconds since 1970, ``since <= time < until``.
     - ``wanted``: the required text of members, such as ``"role"``; None matches everything.
     - ``among``: only these records.
+    - ``under_glass``: only records of a broken glass, and of requests in a cell that it opened.
 
     Raises CorruptFile if a record that is yielded or that cannot be read is not the one that the log signed.
 
@@ -52,6 +54,8 @@ def find(
     span = every[first:last]
     for seq in reversed(span if among is None else sorted(set(among).intersection(span))):
         said = _members(reader, seq)
+        if under_glass and said.get("kind") != "glass" and "glass" not in said:
+            continue
         if all(value is None or said.get(name) == value for name, value in (wanted or {}).items()):
             yield seq, proved(reader, seq)
 

@@ -132,6 +132,8 @@ class Access(Event):
         A stable code.
     begun : int or None
         Sequence number of the begin record of this request, if a remote model was called.
+    glass : int or None
+        Sequence number of the record that opened the session's cell, if the glass was broken for it.
     """
 
     kind: RecordKind
@@ -153,6 +155,7 @@ class Access(Event):
     issuer: Annotated[Label | None, OPTIONAL] = None
     audience: Annotated[Label | None, OPTIONAL] = None
     begun: Annotated[Count | None, OPTIONAL] = None
+    glass: Annotated[Count | None, OPTIONAL] = None
 
     KINDS: ClassVar = (RecordKind.QUERY, RecordKind.RETRIEVE, RecordKind.EXPLAIN)
     COMMITS: ClassVar = (
@@ -192,6 +195,32 @@ class Begin(Event):
 
     KINDS: ClassVar = (RecordKind.BEGIN,)
     COMMITS: ClassVar = ("query", "subject")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GlassBroken(Event):
+    """The glass was broken: a cell opened for a stated time. The record commits to reason, subject and approver.
+
+    Parameters
+    ----------
+    at, until : int
+        Microseconds since 1970 UTC.
+    role, purpose : str
+        The cell that opened.
+    """
+
+    at: Count
+    until: Count
+    role: Code
+    purpose: Code
+    source: SessionSource
+
+    KINDS: ClassVar = (RecordKind.GLASS,)
+    COMMITS: ClassVar = ("approver", "reason", "subject")
+
+    def _check(self) -> None:
+        if self.until <= self.at:
+            raise InvalidArgument(f"the glass is broken from {self.at} until {self.until}; want a later end")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

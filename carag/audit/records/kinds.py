@@ -22,6 +22,7 @@ class RecordKind(StrEnum):
     RECOVERY = "recovery"
     ERASURE = "erasure"
     HOLD = "hold"
+    GLASS = "glass"
     DISCLOSURE = "disclosure"
     ANCHOR = "anchor"
     KEY = "key"

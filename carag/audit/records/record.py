@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from carag.audit.records import _fields
-from carag.audit.records.access import Access, Begin, Denial
+from carag.audit.records.access import Access, Begin, Denial, GlassBroken
 from carag.audit.records.changes import Evaluation, IndexChange, Ingest, ModelChange, Move, PolicyChange
 from carag.audit.records.commitment import COMMITMENT_SIZE
 from carag.audit.records.custody import Disclosure, Erasure, Hold
@@ -53,6 +53,7 @@ _EVENT_CLASSES: Final[tuple[type[Event], ...]] = (
     Disclosure,
     Erasure,
     Evaluation,
+    GlassBroken,
     Hold,
     IndexChange,
     Ingest,
@@ -206,6 +207,8 @@ class Record:
             return
         if event.begun is not None and event.begun >= self.seq:
             yield f"it names record {event.begun} as its begin, which is not an earlier record"
+        if event.glass is not None and event.glass >= self.seq:
+            yield f"it names record {event.glass} as the one that opened its cell, which is not an earlier record"
         for hit in self.hits:
             if not event.policy.admits(hit.word):
                 yield f"{hit.name} carries word {hit.word:#010x}, which no mask of the record admits"

@@ -16,6 +16,7 @@ from carag.audit import (
     EntityRule,
     Erasure,
     Evaluation,
+    GlassBroken,
     HeadRows,
     Hold,
     HoldAction,
@@ -46,7 +47,7 @@ GOLDEN = Path(__file__).parents[1] / "golden"
 def test_records_keep_their_bytes(build):
     """The builder's record, one of every other kind, and nothing else, byte for byte as when they were first made."""
     bodies = (GOLDEN / "records-v1.jsonl").read_bytes().splitlines()
-    records = [*one_of_each(build), *of_the_log_itself(build), *with_every_member(build)]
+    records = [*one_of_each(build), *of_the_log_itself(build), *with_every_member(build), *under_glass(build)]
     assert {record.kind for record in records} == {*RecordKind} - {RecordKind.RETRIEVE, RecordKind.EXPLAIN}
     assert [record.to_bytes() for record in records] == bodies
     assert [Record.parse(body) for body in bodies] == records
@@ -140,7 +141,18 @@ def with_every_member(build):
     yield build.record(event=changed, hits=(), commitments={})
 
 
+def under_glass(build):
+    """Make the record of a broken glass, and a request in the cell that it opened."""
+    broken = GlassBroken(at=1, until=9, role="nurse", purpose="emergency", source=SessionSource.ASSERTED)
+    said = dict.fromkeys(GlassBroken.COMMITS, b"C" * 32)
+    yield build.record(event=broken, hits=(), commitments=said)
+    yield build.record(event=build.access(glass=0))
+
+
 BAD_EVENTS = {
+    "a glass mended before it was broken": lambda: GlassBroken(
+        at=2, until=2, role="nurse", purpose="emergency", source=SessionSource.ASSERTED
+    ),
     "no denial": lambda: Denial(first=1, last=1, count=0, why="TOKEN_SIGNATURE"),
     "one denial twice": lambda: Denial(first=1, last=2, count=1, why="TOKEN_SIGNATURE"),
     "denials that end before they began": lambda: Denial(first=2, last=1, count=2, why="TOKEN_SIGNATURE"),

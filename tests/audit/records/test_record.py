@@ -16,6 +16,7 @@ from carag.audit import (
     Denial,
     EntityRule,
     Evaluation,
+    GlassBroken,
     HeadRows,
     Hit,
     IndexChange,
@@ -132,6 +133,13 @@ CHANGES = {
     RecordKind.INDEX: st.builds(
         IndexChange, at=COUNTS, snapshot=DIGESTS, before=DIGESTS, rows=COUNTS, why=CODES
     ),
+    RecordKind.GLASS: st.builds(
+        lambda when, **rest: GlassBroken(at=when[0], until=when[1], **rest),
+        when=TIMES.filter(lambda when: when[0] < when[1]),
+        role=CODES,
+        purpose=CODES,
+        source=st.sampled_from(SessionSource),
+    ),
     RecordKind.MOVE: st.builds(
         Move, at=COUNTS, before=st.none() | HELD, after=HELD, rows=COUNTS, root=DIGESTS, why=CODES
     ),
@@ -203,6 +211,7 @@ WHOLE = Record(
         issuer="login.example",
         audience="carag",
         begun=2,
+        glass=1,
     ),
     {"query": b"q" * 32},
     (Hit(b"h" * 20, -1, 1 << 27, True),),

@@ -67,7 +67,11 @@ def test_a_record_may_be_as_long_as_the_limit(build, monkeypatch):
 @pytest.mark.parametrize(
     ("event", "allowed"),
     [
-        (None, "query records commit to answer, conversation, entities, query, reading, subject, where"),
+        (
+            None,
+            "query records commit to answer, authority, conversation, entities, principals, query, reading, subject, "
+            "where",
+        ),
         (Recovery("DRILL"), "commit to nothing"),
     ],
 )

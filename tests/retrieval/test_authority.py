@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from carag import Document, Engine, Session
 from carag.audit import Verdict, verify_receipt
-from carag.engine.authority import Authority
 from carag.errors import AuthorizerUnavailable, InvalidArgument
 from carag.retrieval import ConfidenceGate
+from carag.retrieval.authority import Authority
 from tests.engine.documents import QUESTION, Clock, Counting
 
 if TYPE_CHECKING:
