@@ -64,6 +64,7 @@ def show(
             "may ask what was public then": "as_of" in cell.past,
             "may ask what was known then": "known_at" in cell.past,
             "needs an allow-list": cell.allow_list == "mandatory",
+            "opens by breaking the glass": cell.break_glass is not None,
         }
         say(f"  {'; '.join(name for name, holds in terms.items() if holds) or 'no further rights'}")
     say(f"table {table.sha256}")
@@ -279,6 +280,7 @@ def _cell(cell: Cell) -> dict[str, Any]:
         "personal_data": cell.personal_data,
         "past": cell.past,
         "allow_list": cell.allow_list,
+        "break_glass": None if cell.break_glass is None else cell.break_glass.model_dump(),
     }
 
 

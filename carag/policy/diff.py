@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from carag.policy.mask import Mask
-    from carag.policy.table import Cell, Pair, PolicyTable
+    from carag.policy.table import BreakGlass, Cell, Pair, PolicyTable
 
 
 _PASTS: Final = get_args(Past)
@@ -115,8 +115,16 @@ def _admits_more(old: Cell, new: Cell) -> bool:
         or (new.may_know_existence and not old.may_know_existence)
         or (new.personal_data and not old.personal_data)
         or (new.allow_list == "none" and old.allow_list == "mandatory")
+        or _opens_longer(old.break_glass, new.break_glass)
         or _PASTS.index(new.past) > _PASTS.index(old.past)
     )
+
+
+def _opens_longer(old: BreakGlass | None, new: BreakGlass | None) -> bool:
+    """Tell whether a cell that opened only by breaking the glass opens always, longer, or without a second person."""
+    if old is None or new is None:
+        return old is not None
+    return new.minutes > old.minutes or (old.two_persons and not new.two_persons)
 
 
 def _notes(old: Cell | None, new: Cell | None) -> tuple[str, ...]:
@@ -144,7 +152,7 @@ def _notes(old: Cell | None, new: Cell | None) -> tuple[str, ...]:
         said, says = ([_read(pair) for pair in cell.masks] for cell in (old, new))
         notes += [f"mask removed: {text}" for text in said if text not in says]
         notes += [f"mask added: {text}" for text in says if text not in said]
-    for name in ("may_know_existence", "personal_data", "past", "allow_list", "regulation"):
+    for name in ("may_know_existence", "personal_data", "past", "allow_list", "break_glass", "regulation"):
         before, after = getattr(old, name), getattr(new, name)
         if before != after:
             notes.append(f"{name}: {before} is now {after}")

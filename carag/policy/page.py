@@ -146,5 +146,6 @@ def _rights(cell: Cell) -> str:
         "the past as it was public": "as_of" in cell.past,
         "the past as it was known": "known_at" in cell.past,
         "needs an allow-list": cell.allow_list == "mandatory",
+        "opens by breaking the glass": cell.break_glass is not None,
     }
     return ", ".join(name for name, holds in rights.items() if holds) or "none"

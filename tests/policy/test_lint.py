@@ -100,6 +100,17 @@ def test_covering_is_what_it_is_over_every_word(masks: list[Mask], part: Mask) -
         (cell("{}"), cell("{}", more="personal_data = true"), Direction.WIDENS),
         (cell("{}"), cell("{}", more='allow_list = "mandatory"'), Direction.TIGHTENS),
         (cell("{}"), cell("{}").replace("= false", "= true"), Direction.WIDENS),
+        (cell("{}"), cell("{}", more="break_glass = true"), Direction.TIGHTENS),
+        (
+            cell("{}", more="break_glass = true"),
+            cell("{}", more="break_glass = { minutes = 61 }"),
+            Direction.WIDENS,
+        ),
+        (
+            cell("{}", more="break_glass = { two_persons = true }"),
+            cell("{}", more="break_glass = true"),
+            Direction.WIDENS,
+        ),
         (cell("{}"), cell("{}").replace('"as_of"', '"as_of+known_at"'), Direction.WIDENS),
         (cell("{}"), cell("{}").replace('"as_of"', '"none"'), Direction.TIGHTENS),
         (

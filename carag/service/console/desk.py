@@ -314,6 +314,7 @@ class Desk:
             "may_know_existence": cell.may_know_existence,
             "past": cell.past,
             "allow_list": cell.allow_list,
+            "break_glass": None if cell.break_glass is None else cell.break_glass.model_dump(),
             "personal_data": cell.personal_data,
             "masks": [
                 {

@@ -264,6 +264,7 @@ BROKEN_LAWS = {
     ),
     "a hold placed by another": ("hold", lambda it: it.update(action="placed", placed=3)),
     "a hold released from nothing": ("hold", lambda it: it.update(action="released", placed=None)),
+    "a glass mended before it was broken": ("glass", lambda it: it.update(until=it["at"])),
     "values opened without a role": ("disclosure", lambda it: it.update(outcome="answer", role=None)),
     "values refused to an auditor": ("disclosure", lambda it: it.update(outcome="refuse", role="auditor")),
     "values declined": ("disclosure", lambda it: it.update(outcome="decline", role=None)),

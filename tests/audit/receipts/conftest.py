@@ -64,11 +64,13 @@ def originals(build):
             event=build.access(index=dataclasses.replace(build.record().event.index, backend=records.BACKEND))
         ),
         build.record(retain="ai6m"),
+        build.record(event=build.access(glass=0)),
         *(
             build.record(event=event, hits=(), commitments={})
             for event in (
                 *keys.EVENTS.values(),
                 Recovery("DRILL", (0, 3)),
+                next(events.under_glass(build)).event,
                 Hold(action="placed", matter="M-1", scope="records", first=2, last=9),
                 Hold(action="released", matter="M-1", scope="all", placed=3),
                 Erasure(basis="GDPR_17_1", count=2, fields=("query", "subject"), records=(1, 4)),

@@ -171,6 +171,7 @@ def every_kind(tmp_path, build):
         erase(log, actor="ana", approver="bo", basis="GDPR_17_1_D", records=[begun])
         rotate(log, overlap=0)
         log.append(Recovery("DRILL"))
+        log.append(next(events.under_glass(build)).event, secrets={"reason": "drill"})
         kinds = {log.record(seq).kind for seq in range(log.size)}
     assert kinds == set(RecordKind) - {RecordKind.RETRIEVE, RecordKind.EXPLAIN}
     with LogReader(tmp_path / "all") as reader:
