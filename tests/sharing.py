@@ -58,6 +58,9 @@ class SharedServer:
     def emptied(self, schema: str) -> str:
         """Empty the tables of documents, which must not be open; return their schema."""
         tables = (
+            "memberships",
+            "groups",
+            "group_changes",
             "embedded",
             "vectors",
             "labels",

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 from carag.errors import CaragError, CorruptFile, StoreLocked
+from carag.store._group_tables import GROUP_TABLES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,9 +19,10 @@ if TYPE_CHECKING:
 APPLICATION_ID: Final = int.from_bytes(b"CRAG")
 """SQLite's application id in the file's header, by which ``file`` and SQLite recognise a store."""
 
-SCHEMA_VERSION: Final = 3
+SCHEMA_VERSION: Final = 4
 """SQLite's user version of a store: the version of these tables. Opening upgrades a store of version 1, whose sets of
-CIKs had no metadata, and of version 2, which did not note the text of each vector."""
+CIKs had no metadata, of version 2, which did not note the text of each vector, and of version 3, which had no groups.
+"""
 
 PAGE_BYTES: Final = 16384
 """Bytes of a page. A row takes about 1 KiB; a page of 4 KiB would hold three rows and waste the rest."""
@@ -131,6 +133,7 @@ TABLES: Final = (
         vector BLOB NOT NULL                -- float32, little-endian
     ) STRICT""",
     _EMBEDDED,
+    *GROUP_TABLES,
     """
     INSERT INTO meta (name, value) VALUES ('epoch', '0')""",
 )
@@ -161,7 +164,7 @@ def create_or_check(connection: sqlite3.Connection, path: Path, *, create: bool)
         raise CorruptFile(
             f"{path} is an SQLite file, but not a corpus store; restore a backup, or choose another path"
         )
-    if version in (1, 2):
+    if version in (1, 2, 3):
         _bring_up(connection, path)
     elif version != SCHEMA_VERSION:
         raise CorruptFile(
@@ -180,7 +183,7 @@ def _check_definitions(connection: sqlite3.Connection, path: Path) -> None:
 
 
 def _bring_up(connection: sqlite3.Connection, path: Path) -> None:
-    """Give the sets of a store of version 1 empty metadata, and from now on record the text of each vector.
+    """Give the sets of a store of version 1 empty metadata, from now on record the text of each vector, and add groups.
 
     The texts of existing vectors are unknown, because a profile's heading may have changed since. Either everything is
     changed or nothing.
@@ -193,8 +196,11 @@ def _bring_up(connection: sqlite3.Connection, path: Path) -> None:
             connection.execute(_ENTITY_SETS)
             connection.execute("INSERT INTO entity_sets SELECT number, ciks, '{}' FROM sets_of_version_1")
             connection.execute("DROP TABLE sets_of_version_1")
-        if version < SCHEMA_VERSION:
+        if version < 3:
             connection.execute(_EMBEDDED)
+        if version < SCHEMA_VERSION:
+            for statement in GROUP_TABLES:
+                connection.execute(statement)
             connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
             _check_definitions(connection, path)
         connection.execute("COMMIT")

@@ -20,6 +20,7 @@ from carag.postgres.dialect import InPostgres, in_postgres, table_in_postgres
 from carag.postgres.locks import lock
 from carag.postgres.pool import Pool
 from carag.postgres.rights import grant
+from carag.store._group_tables import GROUP_TABLES
 from carag.store._label_history import system_clock
 from carag.store._schema import SCHEMA_VERSION, TABLES
 from carag.store.store import CorpusStore
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 
 
 _FORMAT: Final = f"corpus of CARAG, schema {SCHEMA_VERSION}"
+_FORMAT_3: Final = "corpus of CARAG, schema 3"
+"""A store that has no groups."""
 _MAY: Final = {
     "meta": "SELECT, INSERT, UPDATE (value)",
     "filings": "SELECT, INSERT, UPDATE (superseded_by_version, content_hash, facts, quarantine_code, "
@@ -41,6 +44,9 @@ _MAY: Final = {
     "labels": "SELECT, INSERT, UPDATE (known_to)",
     "vectors": "SELECT, INSERT",
     "embedded": "SELECT, INSERT",
+    "group_changes": "SELECT, INSERT",
+    "groups": "SELECT, INSERT, UPDATE (since)",
+    "memberships": "SELECT, INSERT, UPDATE (known_to)",
     "current_filings": "SELECT",
 }
 """Rights of the application's account."""
@@ -57,14 +63,17 @@ _WRITES, _TURNS, _CHANGES = 0, 1, 2
 def set_up(db: Any, schema: str, role: str) -> None:
     """Make the tables of an empty store for an application's account; existing tables stay.
 
+    A store of schema 3 gets the tables of groups.
+
     ``db`` is an administrator's connection of psycopg; the administrator will own the tables. ``schema`` and ``role``
     have been checked to be plain names. Raises CorruptFile if the schema holds something else.
     """
     with db.transaction():
-        if (said := _comment(db, schema)) is None:
-            db.execute(f"CREATE SCHEMA {schema}")
+        if (said := _comment(db, schema)) in (None, _FORMAT_3):
+            if said is None:
+                db.execute(f"CREATE SCHEMA {schema}")
             db.execute(f"SET LOCAL search_path TO {schema}")
-            for statement in TABLES:
+            for statement in TABLES if said is None else GROUP_TABLES:
                 db.execute(table_in_postgres(statement))
             db.execute(f"COMMENT ON SCHEMA {schema} IS '{_FORMAT}'")
         elif said != _FORMAT:

@@ -30,6 +30,7 @@ from carag.store._notes import Notes
 from carag.store._schema import connect, create_or_check, translating
 from carag.store._transaction import Transaction
 from carag.store.documents import StoredDocuments
+from carag.store.groups import Groups
 from carag.store.labels import StoredLabels
 from carag.store.values import (
     EVER,
@@ -67,6 +68,7 @@ class CorpusStore(Notes):
         self._sets = EntitySets(path)
         self.documents = StoredDocuments(path, self._reading, self._snapshot)
         self.labels = StoredLabels(path, self._reading, self._snapshot)
+        self.groups = Groups(path, self._reading, self._writing, clock)
         self._lock = threading.RLock()
 
     # --- opening and closing ---

@@ -37,6 +37,23 @@ NO_METADATA: Final[Mapping[str, Value]] = MappingProxyType({})
 """Empty metadata."""
 
 
+class GroupReport(NamedTuple):
+    """What an import of groups changed, or would change."""
+
+    opened: int
+    """Memberships that are new, or have another window than before."""
+    closed: int
+    """Memberships that are no longer known, or have another window now."""
+    added: int
+    """Groups stated for the first time."""
+    undefined: tuple[str, ...]
+    """Groups among the members stated that were never stated themselves, so no members of them are known."""
+    sha256: str
+    """Of what was stated, in hexadecimal."""
+    known_at: int | None
+    """Microseconds since 1970: when the change became known; None if nothing was written."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredDocument(LabelledDocument):
     """A document with its label, in one version."""

@@ -42,7 +42,7 @@ def earlier(today: Path, tmp_path: Path) -> Path:
     """The store as 0.2.0 left it: tables of version 1, sealed values apart, no words, no note that it did not write.
 
     The tables of version 1 are those of today but for ``entity_sets``, which had no metadata (9f9d851 and before), and
-    for ``embedded``, which there was not.
+    for ``embedded`` and those of groups, which there were not.
     """
     home = shutil.copytree(today, tmp_path / "store")
     (home / "index.words").unlink()
@@ -56,7 +56,8 @@ def earlier(today: Path, tmp_path: Path) -> Path:
         )
         sql.execute("INSERT INTO entity_sets SELECT number, ciks FROM sets_of_version_2")
         sql.execute("DROP TABLE sets_of_version_2")
-        sql.execute("DROP TABLE embedded")
+        for table in ("embedded", "memberships", "groups", "group_changes"):
+            sql.execute(f"DROP TABLE {table}")
         sql.execute("PRAGMA user_version = 1")
         sql.commit()
     return home

@@ -15,12 +15,13 @@ if TYPE_CHECKING:
     from carag.store.postgres import PostgresStore
     from tests.sharing import SharedServer
 
-OVER_BOTH = {"test_store", "test_by_label", "test_label_history"}
+OVER_BOTH = {"test_store", "test_by_label", "test_label_history", "test_groups"}
 """The modules whose tests run over PostgreSQL, too."""
 OF_A_FILE = {
     "test_a_full_disk_loses_nothing",
     "test_a_text_is_read_of_passages_alone",
     "test_both_are_one_statement",
+    "test_no_table_is_read_whole",
 }
 """Those among them that reach into the file."""
 

@@ -63,6 +63,9 @@ TABLES = [
     "labels",
     "vectors",
     "embedded",
+    "group_changes",
+    "groups",
+    "memberships",
 ]
 
 

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from carag.errors import BackendUnavailable, CaragError, CorruptFile
+from carag.policy.groups.statements import ALWAYS, GroupImport, GroupStatement
 from carag.store.postgres import PostgresStore, set_up
 from tests.sharing import ROLE, SharedServer
-from tests.store.filings import a_filing, put, some_chunks, some_vectors
+from tests.store.filings import a_filing, contents, put, some_chunks, some_vectors
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -40,6 +41,33 @@ def test_what_one_writes_the_other_reads_next(two: tuple[PostgresStore, Postgres
         assert reader.known() == writer.known()
         assert reader.labels.open().tolist() == [key]
         assert [chunk.text for chunk in reader.chunks([key])] == [f"text {n}"]
+
+
+def test_setting_up_again_adds_groups_to_a_store_of_schema_3(sharing: SharedServer, schema: str) -> None:
+    """What it holds stays, and it does not open before."""
+    with sharing.opened(schema, HERE) as store:
+        put(store, a_filing(), "text")
+        was = contents(store)
+    dropped = ", ".join(f"{schema}.{table}" for table in ("memberships", "groups", "group_changes"))
+    sharing.alter(f"DROP TABLE {dropped}", f"COMMENT ON SCHEMA {schema} IS 'corpus of CARAG, schema 3'")
+    with pytest.raises(CorruptFile, match="carag share --admin"):
+        sharing.opened(schema, HERE)
+    with sharing.admin() as db:
+        set_up(db, schema, ROLE)
+    with sharing.opened(schema, HERE) as store:
+        assert contents(store) == was
+        store.groups.import_(GroupImport([GroupStatement("group:a", {"user:ana": ALWAYS})]))
+        assert store.groups.held_by(["user:ana"], 0) == {"user:ana", "group:a"}
+
+
+def test_groups_that_one_imports_hold_for_the_other_at_once(two: tuple[PostgresStore, PostgresStore]) -> None:
+    """In both directions; nothing cached outlives an import."""
+    one, other = two
+    for n in range(6):
+        writer, reader = (one, other) if n % 2 else (other, one)
+        writer.groups.import_(GroupImport([GroupStatement("group:a", {f"user:{n}": ALWAYS})]))
+        for m in range(n + 1):
+            assert ("group:a" in reader.groups.held_by([f"user:{m}"], 0)) == (m == n)
 
 
 def test_many_writers_lose_nothing(two: tuple[PostgresStore, PostgresStore]) -> None:

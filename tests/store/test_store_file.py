@@ -15,10 +15,11 @@ import pytest
 
 from carag.errors import CaragError, CorruptFile, InvalidArgument, StoreLocked
 from carag.policy import Mask, Policy, Where
+from carag.policy.groups.statements import ALWAYS, GroupImport, GroupStatement
 from carag.store._entity_sets import FIRST_SET
 from carag.store._schema import PAGE_BYTES
 from carag.store.store import CorpusStore
-from tests.store.filings import DIM, a_filing, put, some_chunks, some_vectors
+from tests.store.filings import DIM, a_filing, contents, put, some_chunks, some_vectors
 from tests.warm import Child
 
 if TYPE_CHECKING:
@@ -76,7 +77,7 @@ def test_no_other_file_is_taken_for_a_store(tmp_path: Path, content: bytes) -> N
     [
         "PRAGMA application_id = 7",
         "PRAGMA user_version = 0",
-        "PRAGMA user_version = 4",
+        "PRAGMA user_version = 5",
         "CREATE TABLE extra (x)",
         "CREATE TRIGGER spy AFTER INSERT ON labels BEGIN UPDATE labels SET word = 0; END",
         "DROP VIEW current_filings",
@@ -95,6 +96,7 @@ def test_a_file_that_is_not_exactly_a_store_is_refused(tmp_path: Path, change: s
         CorpusStore.open(path)
 
 
+WITHOUT_GROUPS = [f"DROP TABLE {table}" for table in ("memberships", "groups", "group_changes")]
 VERSION_1 = """
     CREATE TABLE entity_sets (
         number INTEGER PRIMARY KEY CHECK (number BETWEEN 0x80000000 AND 0xFFFFFFFF),
@@ -109,7 +111,7 @@ def as_version_1(path: Path, *more: str) -> None:
     connection.execute("DROP TABLE entity_sets")
     connection.execute(VERSION_1)
     connection.executemany("INSERT INTO entity_sets VALUES (?, ?)", sets)
-    for statement in ("DROP TABLE embedded", "PRAGMA user_version = 1", *more):
+    for statement in (*WITHOUT_GROUPS, "DROP TABLE embedded", "PRAGMA user_version = 1", *more):
         connection.execute(statement)
     connection.commit()
     connection.close()
@@ -138,7 +140,7 @@ def test_a_store_of_version_2_has_no_vector_to_take_until_it_embeds(tmp_path: Pa
     with CorpusStore.open(path) as store:
         store.put(a_filing(), some_chunks("one"), some_vectors(1))
     with closing(sqlite3.connect(path)) as connection:
-        for statement in ("DROP TABLE embedded", "PRAGMA user_version = 2"):
+        for statement in (*WITHOUT_GROUPS, "DROP TABLE embedded", "PRAGMA user_version = 2"):
             connection.execute(statement)
     with CorpusStore.open(path) as store:
         assert {} == store.vectors_of(hashes)
@@ -148,6 +150,21 @@ def test_a_store_of_version_2_has_no_vector_to_take_until_it_embeds(tmp_path: Pa
         (found,) = store.vectors_of(hashes).items()
         assert found[0] == hashes[0]
         assert np.array_equal(found[1], some_vectors(1)[0])
+
+
+def test_a_store_of_version_3_has_no_groups_until_they_are_imported(tmp_path: Path) -> None:
+    """What it holds stays."""
+    path = tmp_path / "corpus.db"
+    with CorpusStore.open(path) as store:
+        put(store, a_filing(), "text")
+        was = contents(store)
+    with closing(sqlite3.connect(path)) as connection:
+        for statement in (*WITHOUT_GROUPS, "PRAGMA user_version = 3"):
+            connection.execute(statement)
+    with CorpusStore.open(path) as store:
+        assert contents(store) == was
+        store.groups.import_(GroupImport([GroupStatement("group:a", {"user:ana": ALWAYS})]))
+        assert store.groups.held_by(["user:ana"], 0) == {"user:ana", "group:a"}
 
 
 def test_a_store_of_version_1_with_tables_of_its_own_stays_as_it_is(tmp_path: Path) -> None:
