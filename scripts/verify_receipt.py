@@ -406,6 +406,7 @@ policy       at:count before:bytes32? commitments:{subject} table:bytes32 why:co
 model        at:count before:models? before_gate:gate? commitments:{subject} gate:gate models:models why:code
 index        at:count before:bytes32 commitments:{subject} rows:count snapshot:bytes32 why:code
 move         after:rows_in? at:count before:rows_in? commitments:{subject} root:bytes32 rows:count why:code
+groups       added:count at:count closed:count commitments:{statement,subject} opened:count why:code
 evaluation   commitments:{subject} passed:flag result:bytes32 snapshot:bytes32 suite:code suite_hash:bytes32 t0:count
              t1:count table:bytes32 thresholds:measures
 recovery     begins?:[count]+ commitments:{} why:code

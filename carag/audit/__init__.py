@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from carag.audit.records.access import IndexState as IndexState
     from carag.audit.records.access import Models as Models
     from carag.audit.records.changes import Evaluation as Evaluation
+    from carag.audit.records.changes import GroupChange as GroupChange
     from carag.audit.records.changes import IndexChange as IndexChange
     from carag.audit.records.changes import Ingest as Ingest
     from carag.audit.records.changes import ModelChange as ModelChange
@@ -96,7 +97,7 @@ else:
             "receipts.redact": "redact",
             "receipts.verify": "Check Verdict Verification verify_receipt",
             "records.access": "Access BackendState Begin Denial GlassBroken IndexState Models",
-            "records.changes": "Evaluation IndexChange Ingest ModelChange Move PolicyChange RowsIn",
+            "records.changes": "Evaluation GroupChange IndexChange Ingest ModelChange Move PolicyChange RowsIn",
             "records.commitment": "Opening",
             "records.custody": "Basis Disclosure Erasure Hold HoldAction HoldScope",
             "records.event": "Event",

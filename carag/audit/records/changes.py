@@ -180,6 +180,34 @@ class Move(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class GroupChange(Event):
+    """Memberships of groups are about to change, by an import that the record commits to.
+
+    The record is written before the change takes effect, and the change only if that succeeds. A run that was killed in
+    between is repeated, and so is its record; later answers, each of which names the memberships that it rests on, show
+    which of the two took effect.
+
+    Parameters
+    ----------
+    at : int
+        Microseconds since 1970 UTC: the instant from which the store knows the change.
+    opened, closed : int
+        Memberships that begin to be known, and that no longer are; one with another window than before is both.
+    added : int
+        Groups stated for the first time.
+    """
+
+    at: Count
+    opened: Count
+    closed: Count
+    added: Count
+    why: Code
+
+    KINDS: ClassVar = (RecordKind.GROUPS,)
+    COMMITS: ClassVar = ("statement", "subject")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Evaluation(Event):
     """A suite of questions or checks was run.
 

@@ -18,6 +18,7 @@ class RecordKind(StrEnum):
     MODEL = "model"
     INDEX = "index"
     MOVE = "move"
+    GROUPS = "groups"
     EVALUATION = "evaluation"
     RECOVERY = "recovery"
     ERASURE = "erasure"

@@ -19,7 +19,15 @@ from typing import TYPE_CHECKING, Final
 
 from carag.audit.records import _fields
 from carag.audit.records.access import Access, Begin, Denial, GlassBroken
-from carag.audit.records.changes import Evaluation, IndexChange, Ingest, ModelChange, Move, PolicyChange
+from carag.audit.records.changes import (
+    Evaluation,
+    GroupChange,
+    IndexChange,
+    Ingest,
+    ModelChange,
+    Move,
+    PolicyChange,
+)
 from carag.audit.records.commitment import COMMITMENT_SIZE
 from carag.audit.records.custody import Disclosure, Erasure, Hold
 from carag.audit.records.hits import Hit
@@ -54,6 +62,7 @@ _EVENT_CLASSES: Final[tuple[type[Event], ...]] = (
     Erasure,
     Evaluation,
     GlassBroken,
+    GroupChange,
     Hold,
     IndexChange,
     Ingest,

@@ -278,6 +278,7 @@ BROKEN_LAWS = {
     ),
     "a move from the index to itself": ("move", lambda it: it.update(before=None, after=None)),
     "a move to a place without an epoch": ("move", lambda it: it["after"].pop("epoch")),
+    "memberships that are less than none": ("groups", lambda it: it.update(opened=-1)),
     "a gate beyond a cosine": ("model", lambda it: it.update(gate=1_000_001)),
     "a threshold under a bad name": ("evaluation", lambda it: it.update(thresholds={"recall_": "1"})),
     "a test passed twice": ("evaluation", lambda it: it.update(passed=2)),

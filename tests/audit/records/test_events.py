@@ -17,6 +17,7 @@ from carag.audit import (
     Erasure,
     Evaluation,
     GlassBroken,
+    GroupChange,
     HeadRows,
     Hold,
     HoldAction,
@@ -81,6 +82,7 @@ def one_of_each(build):
             root=b"O" * 32,
             why="SWITCHED",
         ),
+        GroupChange(at=1, opened=2, closed=0, added=1, why="GROUPS_IMPORTED"),
     ):
         answered = isinstance(event, Access) and event.index is not None
         yield build.record(
@@ -168,6 +170,7 @@ BAD_EVENTS = {
     "a move to the same place": lambda: Move(
         at=1, before=None, after=None, rows=1, root=b"O" * 32, why="SWITCHED"
     ),
+    "memberships in prose": lambda: GroupChange(at=1, opened="ana", closed=0, added=0, why="X"),
     "a collection on two lines": lambda: RowsIn("postgresql", "a\nb", 1),
     "erased fields in one text": lambda: Erasure(basis=Basis.REQUEST, count=1, fields="query"),
     "thresholds in a list": lambda: _evaluation(thresholds=[("recall", 1)]),

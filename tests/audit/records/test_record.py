@@ -17,6 +17,7 @@ from carag.audit import (
     EntityRule,
     Evaluation,
     GlassBroken,
+    GroupChange,
     HeadRows,
     Hit,
     IndexChange,
@@ -142,6 +143,9 @@ CHANGES = {
     ),
     RecordKind.MOVE: st.builds(
         Move, at=COUNTS, before=st.none() | HELD, after=HELD, rows=COUNTS, root=DIGESTS, why=CODES
+    ),
+    RecordKind.GROUPS: st.builds(
+        GroupChange, at=COUNTS, opened=COUNTS, closed=COUNTS, added=COUNTS, why=CODES
     ),
     RecordKind.EVALUATION: st.builds(
         Evaluation,
