@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 import carag
-from carag.cli import ask, audit, bench, gate, ingest, metric, names, policy, store, trust
+from carag.cli import ask, audit, bench, gate, groups, ingest, metric, names, policy, store, trust
 from carag.cli._output import Exit, flush, logging_shown, say, warn
 from carag.errors import CaragError, CorruptFile, InvalidArgument, StoreLocked, type_and_place
 
@@ -132,6 +132,7 @@ def receipt(words: typer.Context) -> int:
 
 app.add_typer(audit.app, name="audit")
 app.add_typer(store.documents, name="documents")
+app.add_typer(groups.app, name="groups")
 app.add_typer(policy.app, name="policy")
 app.add_typer(bench.app, name="bench")
 app.add_typer(gate.app, name="gate")

@@ -1,4 +1,4 @@
-"""Change what a store holds, recording each change before it can be searched: ingest, sync, add, remove."""
+"""Change what a store holds, recording each change before it takes effect: documents, and who is in which group."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from carag.engine.writer import Kind, add, never, remove, without_lost, write
 from carag.errors import InvalidArgument
 from carag.labelling.acts import document_histories
 from carag.labelling.document import Document
-from carag.limits import check_label
+from carag.limits import check_label, shown
+from carag.policy.groups.statements import GroupImport
 from carag.visible import visible_line
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from carag.engine.recorder import Recorder
     from carag.engine.results import IngestReport
     from carag.profiles.edgar.documents import Selection
-    from carag.store.values import Counts
+    from carag.store.values import Counts, GroupReport
 
 
 def filings_kind() -> Kind:
@@ -194,6 +195,45 @@ class Contents:
             removed = remove(self._collection, self._documents, ids)
             self.settle(started, "DOCUMENTS_REMOVED", documents=removed, by=by)
         return removed
+
+    def import_groups(
+        self, stated: str | PathLike[str] | GroupImport, *, by: str | None = None, dry_run: bool = False
+    ) -> GroupReport:
+        r"""Bring groups to what is stated about them, on record; with ``dry_run``, only report what would change.
+
+        ``stated`` is a file (:mod:`carag.policy.groups.reading`), in which days are those of the profile's time zone,
+        or statements. Groups that it does not name stay. The record commits to what is stated, and to the person who
+        imports it, ``by``; it is written before the change takes effect.
+
+        Raises InvalidArgument, and changes nothing, if anything in the file is not understood, a group would be inside
+        itself, or is known under another spelling; AuditUnavailable, and changes nothing, if there can be no record.
+
+        Examples
+        --------
+        >>> import tempfile, carag
+        >>> from pathlib import Path
+        >>> file = Path(tempfile.mkdtemp()) / "groups.jsonl"
+        >>> _ = file.write_text('{"group": "group:treasury", "members": ["user:ana", "group:desk-fx"]}\n')
+        >>> with carag.Engine.open(tempfile.mkdtemp(), embedder="wordllama") as engine:
+        ...     reports = [engine.contents.import_groups(file) for _ in range(2)]
+        >>> [(one.opened, one.closed, one.undefined) for one in reports]
+        [(2, 0, ('group:desk-fx',)), (0, 0, ('group:desk-fx',))]
+        """
+        self._lifetime.check()
+        self._in_force.keep_up()
+        read = stated if isinstance(stated, GroupImport) else self._read_groups(Path(stated))
+        store = self._collection.store
+        with store.turn():
+            return store.groups.import_(read, dry_run=dry_run, record=partial(self._recorder.grouped, by=by))
+
+    def _read_groups(self, path: Path) -> GroupImport:
+        from carag.policy.groups.reading import read_groups
+
+        try:
+            text = path.read_text("utf-8")
+        except (OSError, ValueError) as error:
+            raise InvalidArgument(f"cannot read {shown(str(path))}: {error}; name a readable file") from error
+        return read_groups(text, file=path.name, zone=self._collection.profile.vocabulary.zone)
 
     def counts(self) -> Counts:
         """Count what the store holds: documents, passages, and quarantined documents by reason."""

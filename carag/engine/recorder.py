@@ -20,6 +20,7 @@ from carag.audit import (
     Begin,
     Denial,
     EntityRule,
+    GroupChange,
     HeadRows,
     IndexState,
     Ingest,
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
     from carag.retrieval.authority import Inquiry
     from carag.retrieval.ranking import Ranker
     from carag.retrieval.reading import Declared
+    from carag.store.values import GroupReport
 
 
 class Rules(NamedTuple):
@@ -382,6 +384,19 @@ class Recorder:
             why=why,
         )
         return self.log.append(event, secrets={"subject": by})
+
+    def grouped(self, report: GroupReport, *, by: str | None = None) -> Receipt:
+        """Record a change of groups that is about to take effect; it commits to what was stated, and by whom."""
+        if report.known_at is None:
+            raise InvalidArgument("nothing changed in any group, so there is nothing to record")
+        event = GroupChange(
+            at=report.known_at,
+            opened=report.opened,
+            closed=report.closed,
+            added=report.added,
+            why="GROUPS_IMPORTED",
+        )
+        return self.log.append(event, secrets={"statement": report.sha256, "subject": by})
 
 
 class Egress:

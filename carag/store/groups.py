@@ -69,17 +69,27 @@ class Groups:
         self._resolved: dict[tuple[frozenset[str], int], Resolution] = {}
         self._names: tuple[int, frozenset[str]] = -1, frozenset()
 
-    def import_(self, stated: GroupImport, *, dry_run: bool = False) -> GroupReport:
+    def import_(
+        self,
+        stated: GroupImport,
+        *,
+        dry_run: bool = False,
+        record: Callable[[GroupReport], object] = lambda _: None,
+    ) -> GroupReport:
         """Bring the groups that an import names to what it states, in one transaction; other groups stay.
 
         The changes are effective at once, also for minutes in the past. If nothing differs, nothing is written; the
-        content that was imported last is recognised by its hash. With ``dry_run``, nothing is written.
+        content that was imported last is recognised by its hash. With ``dry_run``, nothing is written. ``record`` is
+        called with the report of a change right before it takes effect, and an exception from it undoes the change.
 
         Raises InvalidArgument if a group is known under another spelling, or would become a member of itself, directly
         or through others; StoreLocked if another writer holds the store. Nothing is written then.
         """
         with self._writing() as sql:
-            return import_groups(sql, stated, now=self._clock(), dry_run=dry_run)
+            report = import_groups(sql, stated, now=self._clock(), dry_run=dry_run)
+            if report.known_at is not None:
+                record(report)
+        return report
 
     @staticmethod
     def epoch(sql: sqlite3.Connection, known_at: int | None = None) -> int:
