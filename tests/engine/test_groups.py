@@ -11,6 +11,7 @@ from carag.audit import AuditLog, GroupChange
 from carag.errors import AuditUnavailable, InvalidArgument
 from carag.policy.groups.statements import ALWAYS, GroupImport, GroupStatement
 from carag.store.store import CorpusStore
+from tests.warm import Child
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -56,6 +57,39 @@ def test_without_a_record_nothing_changes(tmp_path: Path, monkeypatch: pytest.Mo
         assert held(home) == {"user:ana"}
         assert engine.contents.import_groups(ONE).opened == 1
     assert held(home) == {"user:ana", "group:treasury"}
+
+
+KILLED = """
+import sys, time
+from carag import Engine
+from carag.engine.recorder import Recorder
+
+def grouped(self, report, *, by=None, real=Recorder.grouped):
+    real(self, report, by=by)
+    print("recorded", flush=True)
+    time.sleep(600)
+
+Recorder.grouped = grouped
+with Engine.open(sys.argv[1], create=False) as engine:
+    engine.contents.import_groups(sys.argv[2])
+"""
+
+
+def test_a_run_killed_before_its_change_took_effect_is_repeated_with_its_record(tmp_path: Path) -> None:
+    """The record stands, the store is as it was, and the same import then takes effect."""
+    home, file = tmp_path / "s", tmp_path / "groups.jsonl"
+    file.write_text('{"group": "group:treasury", "members": ["user:ana"]}')
+    Engine.open(home, embedder="wordllama").close()
+    with Child(KILLED, home, file) as run:
+        assert run.stdout.readline() == "recorded\n"
+        run.kill()
+    assert held(home) == {"user:ana"}
+    with Engine.open(home) as engine:
+        engine.contents.import_groups(file)
+        events = [engine.log.record(number).event for number in range(engine.log.size)]
+    assert held(home) == {"user:ana", "group:treasury"}
+    first, second = (one for one in events if isinstance(one, GroupChange))
+    assert (first.opened, second.opened, first.at < second.at) == (1, 1, True)
 
 
 def test_a_closed_engine_and_a_file_that_is_not_there_are_refused(tmp_path: Path) -> None:
