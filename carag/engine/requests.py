@@ -21,7 +21,7 @@ from carag.engine.results import Answer, Explanation, Retrieval
 from carag.errors import InvalidArgument, Refused
 from carag.generation import ANSWERED, Declined
 from carag.limits import check_question, quoted
-from carag.policy import Identity, Session, Where
+from carag.policy import NOBODY, Identity, Session, Where, as_of_minutes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from carag.policy import Decision
     from carag.retrieval import Retriever
     from carag.retrieval.authority import Authority
+    from carag.store.groups import Groups
 
 
 DEFAULT_K: Final = 8
@@ -216,7 +217,7 @@ class Requests:
             except Refused as refusal:
                 found = Finding(Outcome.REFUSE, refusal.code, str(refusal))
                 return found, recorder.access(request, found), request
-        decision = replace(decision, identity=Identity(session.held, session.principals))
+            decision = replace(decision, identity=_identity(self.collection.store.groups, request))
         asking = None if self._authority is None else self._authority.inquiry(decision.identity.denied)
         request = replace(request, decision=decision, inquiry=asking)
         egress = Egress(recorder, request, models)
@@ -237,3 +238,13 @@ class Requests:
             authority=request.inquiry,
         )
         return proven(self.collection.state, request, evidence)
+
+
+def _identity(groups: Groups, request: Request) -> Identity:
+    """Find the groups that hold the session's principals now, whatever instant the question is about."""
+    session, now = request.session, as_of_minutes(request.started)
+    if not session.principals:
+        return NOBODY
+    stated = groups.resolved(session.principals, now)
+    kept = stated if session.acting_as is None else groups.resolved(session.acting_as, now)
+    return Identity(kept.held, stated.held, groups.known(), stated.sha256 if stated.memberships else "")

@@ -120,9 +120,13 @@ class Identity:
     """SHA-256, in hexadecimal, of the memberships by which the groups were found; empty without any."""
 
     def admits(self, audience: Audience) -> bool:
-        """Tell whether the session belongs to an audience."""
-        # Both tests run, without a short cut: the time taken must not tell which list hides the passage.
-        return audience.admits(self.allowed, self.denied) & (not audience.unknown(self.groups))
+        """Tell whether the session belongs to an audience; one without principals only to that of everybody.
+
+        Nobody knows whether a session without principals is among those whom a deny list names.
+        """
+        # All tests run, without a short cut: the time taken must not tell which list hides the passage.
+        is_known = (bool(self.denied) | (not audience)) & (not audience.unknown(self.groups))
+        return audience.admits(self.allowed, self.denied) & is_known
 
 
 def principals(name: str, values: object) -> frozenset[str]:
