@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pytest
 from hypothesis import given, settings
@@ -251,6 +251,43 @@ def test_news_counts_at_once_for_every_minute_and_never_for_what_was_known(store
     store.groups.import_(GroupImport([GroupStatement("group:desk", {}, ["user:ana"])]))
     assert store.groups.held_by(["user:ana"], 7) == {"user:ana"}
     assert store.groups.held_by(["user:ana"], 7, first) == {"user:ana", "group:desk", "group:a"}
+
+
+def test_what_was_known_stays_however_often_a_membership_comes_and_goes(store: CorpusStore) -> None:
+    """Each time it is a row of its own."""
+    empty = GroupImport([GroupStatement("group:a", {})])
+    known = [store.groups.import_(one).known_at for one in [nested("user:ana", "group:a"), empty] * 3]
+    found = [store.groups.held_by(["user:ana"], 0, at) for at in known]
+    assert found == [{"user:ana", "group:a"}, {"user:ana"}] * 3
+
+
+def test_two_groups_may_change_places_in_one_import(store: CorpusStore) -> None:
+    """What ends with an import closes no circle."""
+    store.groups.import_(nested("group:a", "group:b"))
+    store.groups.import_(
+        GroupImport([GroupStatement("group:b", {}), *nested("group:b", "group:a").statements])
+    )
+    assert store.groups.held_by(["group:b"], 0) == {"group:b", "group:a"}
+
+
+def test_groups_are_looked_up_once_until_a_membership_begins_or_ends(
+    store: CorpusStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And again after an import."""
+    asked: list[int] = []
+
+    def counted(sql: Any, own: frozenset[str], at: int, epoch: int, real: Any = resolving._resolve) -> Any:
+        asked.append(at)
+        return real(sql, own, at, epoch)
+
+    monkeypatch.setattr(resolving, "_resolve", counted)
+    store.groups.import_(GroupImport([GroupStatement("group:a", {"user:ana": Window(10, 20)})]))
+    for minute in (9, 0, 10, 19, 15, 20, 30):
+        held = store.groups.held_by(["user:ana"], minute)
+        assert ("group:a" in held) == (10 <= minute < 20)
+    assert asked == [9, 10, 20]
+    store.groups.import_(nested("user:ana", "group:a"))
+    assert store.groups.held_by(["user:ana"], 30) == {"user:ana", "group:a"}
 
 
 def test_no_two_imports_are_known_at_one_instant(tmp_path_factory: pytest.TempPathFactory) -> None:
