@@ -1,7 +1,7 @@
 /* carag.h - the only public header of the CARAG core: a filtered vector index.
  *
  * An index holds rows: a unit vector, a 32-bit policy word, the terms of its release (public from, until, about
- * which entity), and the caller's key. A search names a predicate and gets the nearest rows that satisfy it, and no
+ * which entity, to which audience), and the caller's key. A search names a predicate and gets the nearest rows that satisfy it, and no
  * other, however it runs: search/exact.c exactly, search/scan.c over one-bit codes, hnsw/search.c over an HNSW graph.
  * An index of texts (carag_text) holds the words of chunks, and answers with those of highest BM25 score instead.
  *
@@ -37,8 +37,9 @@
 #define CARAG_NEVER_PUBLIC 4294967295U /* public_at of a row closed at every as_of */
 #define CARAG_NEVER_EXPIRES 4294967295U /* expires_at of a row that stays open to the end of time */
 #define CARAG_NO_ENTITY 0              /* entity of a row about none */
+#define CARAG_EVERYBODY 0              /* audience of a row that every predicate admits */
 #define CARAG_PLANS 5                  /* members of carag_plan */
-#define CARAG_FILE_VERSION 2           /* of the files that are saved, and the one that is loaded */
+#define CARAG_FILE_VERSION 3           /* of the files that are saved; those of the version before are loaded, too */
 
 typedef struct carag_index carag_index;
 
@@ -99,8 +100,14 @@ typedef enum carag_entity_rule {
     CARAG_NOT_ENTITIES = 2   /* rows about any entity but a listed one */
 } carag_entity_rule;
 
-/* A row is admissible iff any pair is satisfied, public_at <= as_of and alive_at < expires_at, and the rule admits its
- * entity. No pairs: nothing is. Two different instants ask for what has been public for some time and has not expired. */
+typedef enum carag_audience_rule {
+    CARAG_LISTED_AUDIENCES = 0, /* rows for everybody, or for an audience whose bit is set */
+    CARAG_ANY_AUDIENCE = 1      /* for a caller that looks after rows and shows them to nobody */
+} carag_audience_rule;
+
+/* A row is admissible iff any pair is satisfied, public_at <= as_of and alive_at < expires_at, and the rules admit its
+ * entity and its audience. No pairs: nothing is. Two different instants ask for what has been public for some time and
+ * has not expired. */
 typedef struct carag_predicate {
     carag_pair pairs[8];
     uint32_t pair_count;      /* 0 .. CARAG_MAX_PAIRS */
@@ -109,6 +116,9 @@ typedef struct carag_predicate {
     const uint32_t *entities; /* (entity_count,), ascending, none twice */
     size_t entity_count;
     carag_entity_rule entity_rule;
+    const uint64_t *audiences; /* (audience_count + 63) / 64 words: audience a is bit a % 64 of word a / 64 */
+    uint32_t audience_count;   /* bits; greater audiences are not listed */
+    carag_audience_rule audience_rule;
 } carag_predicate;
 
 typedef enum carag_plan {
@@ -173,6 +183,7 @@ typedef struct carag_rows {
     const uint32_t *public_at;  /* (count,), or NULL: always public */
     const uint32_t *expires_at; /* (count,), or NULL: never expires */
     const uint32_t *entities;   /* (count,), or NULL: about no entity */
+    const uint32_t *audiences;  /* (count,), or NULL: for everybody */
     const int64_t *keys;        /* (count,), or NULL: the next free numbers */
     size_t count;
     int allow_quarantine;       /* whether words may carry the quarantine bit */
@@ -186,6 +197,7 @@ typedef struct carag_columns {
     uint32_t *public_at;  /* (count,) */
     uint32_t *expires_at; /* (count,) */
     uint32_t *entities;   /* (count,) */
+    uint32_t *audiences;  /* (count,) */
 } carag_columns;
 
 /* Life */
@@ -302,6 +314,7 @@ typedef struct carag_text_labels {
     const uint32_t *public_at;  /* (count,), or NULL: always public */
     const uint32_t *expires_at; /* (count,), or NULL: never expires */
     const uint32_t *entities;   /* (count,), or NULL: about no entity */
+    const uint32_t *audiences;  /* (count,), or NULL: for everybody */
     size_t count;
     const int64_t *closes;      /* (close_count,) keys of labels */
     size_t close_count;

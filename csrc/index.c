@@ -118,6 +118,8 @@ carag_status carag_index_get(carag_index *index, const int64_t *keys, size_t cou
             out_columns->expires_at[i] = reader.view->terms[row].expires_at;
         if (out_columns->entities)
             out_columns->entities[i] = reader.view->terms[row].entity;
+        if (out_columns->audiences)
+            out_columns->audiences[i] = reader.view->terms[row].audience;
     }
     carag_read_end(&reader);
     pthread_rwlock_unlock(&index->map_lock);

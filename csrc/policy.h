@@ -11,7 +11,8 @@
  *      version 0 (unlabelled)              any        any          no
  *      quarantine or tombstone             any        any          no
  *
- * The terms are the same test's second half: public_at <= as_of and alive_at < expires_at, and the rule about entities.
+ * The terms are the same test's second half: public_at <= as_of and alive_at < expires_at, and the rules about entities
+ * and audiences.
  * As as_of <= alive_at, the window of a row that passes holds both instants and all between them. CARAG_NEVER_PUBLIC is
  * above every instant a predicate may carry.
  */
@@ -32,11 +33,12 @@
 #define CARAG_TOMBSTONE ((uint32_t)1 << 31)
 #define CARAG_CONTROL (CARAG_VERSION_BITS | CARAG_QUARANTINE | CARAG_TOMBSTONE)
 #define CARAG_CLOSED_PREDICATE \
-    "every pair must test the five control bits; entities must ascend; alive_at must not be before as_of"
+    "every pair must test the five control bits; entities must ascend; listed audiences need their bits; " \
+    "alive_at must not be before as_of"
 
-/* When a row is public, and about whom. Unlike its word, they are fixed for the life of the row. */
+/* When a row is public, about whom, and to whom. Unlike its word, they are fixed for the life of the row. */
 typedef struct carag_terms {
-    uint32_t public_at, expires_at, entity;
+    uint32_t public_at, expires_at, entity, audience;
 } carag_terms;
 
 #define CARAG_SIEVE_LOG 15 /* bits of the number of a bit in the sieve */
@@ -84,6 +86,19 @@ static inline bool carag_is_listed(const carag_test *test, uint32_t entity)
     return low < test->predicate->entity_count && entities[low] == entity;
 }
 
+static inline bool carag_audience_passes(const carag_predicate *predicate, uint32_t audience)
+{
+    if (audience == CARAG_EVERYBODY || predicate->audience_rule == CARAG_ANY_AUDIENCE)
+        return true;
+    return audience < predicate->audience_count && (predicate->audiences[audience / 64] >> (audience % 64) & 1) != 0;
+}
+
+/* Words of the list of audiences. */
+static inline size_t carag_audience_words(const carag_predicate *predicate)
+{
+    return ((size_t)predicate->audience_count + 63) / 64;
+}
+
 static inline bool carag_word_passes(const carag_predicate *predicate, uint32_t word)
 {
     for (uint32_t i = 0; i < predicate->pair_count; i++)
@@ -96,6 +111,8 @@ static inline bool carag_terms_pass(const carag_test *test, carag_terms terms)
 {
     const carag_predicate *predicate = test->predicate;
     if (terms.public_at > predicate->as_of || terms.expires_at <= predicate->alive_at)
+        return false;
+    if (!carag_audience_passes(predicate, terms.audience))
         return false;
     return predicate->entity_rule == CARAG_ANY_ENTITY ||
            carag_is_listed(test, terms.entity) == (predicate->entity_rule == CARAG_ONLY_ENTITIES);
@@ -112,6 +129,8 @@ static inline bool carag_predicate_is_closed(const carag_predicate *predicate)
 {
     if (predicate->pair_count > CARAG_MAX_PAIRS || predicate->alive_at < predicate->as_of ||
         predicate->alive_at == CARAG_NEVER_PUBLIC || predicate->entity_rule > CARAG_NOT_ENTITIES)
+        return false;
+    if (predicate->audience_rule > CARAG_ANY_AUDIENCE || (predicate->audience_count > 0 && !predicate->audiences))
         return false;
     for (size_t i = 1; predicate->entity_rule != CARAG_ANY_ENTITY && i < predicate->entity_count; i++)
         if (predicate->entities[i - 1] >= predicate->entities[i])

@@ -11,6 +11,7 @@
 #include <sys/types.h>
 
 #define CARAG_ALIGNMENT 64 /* bytes: every section begins at a multiple */
+#define CARAG_OLD_TERMS offsetof(carag_terms, audience) /* bytes of the terms of a class in the version before */
 
 /* The sections, in the order of the file. */
 enum {
@@ -79,7 +80,7 @@ _Static_assert(sizeof(carag_section) == 32, "no padding");
 _Static_assert(offsetof(carag_header, sections) == 128, "no padding");
 _Static_assert(sizeof(carag_header) == 768 && offsetof(carag_header, crc) == 764, "a multiple of CARAG_ALIGNMENT");
 _Static_assert(sizeof(carag_cell) == 16, "cells are saved as they are");
-_Static_assert(sizeof(carag_terms) == 12, "terms are saved as they are");
+_Static_assert(sizeof(carag_terms) == 16, "terms are saved as they are");
 
 extern const char carag_magic[8];
 extern const char *const carag_section_names[SECTIONS];
@@ -119,6 +120,14 @@ carag_status carag_map_view(const carag_reading *job, carag_index *index, carag_
                             carag_fault *out_fault);
 carag_status carag_verify_all(carag_index *index, carag_fault *out_fault);
 carag_status carag_verify_if_mapped(carag_index *index, carag_fault *out_fault);
+
+/* The terms of a class as a file has them; in the version before, all were for everybody. */
+static inline carag_terms carag_terms_at(const void *saved, uint64_t size, uint32_t class)
+{
+    carag_terms terms = {.audience = CARAG_EVERYBODY};
+    memcpy(&terms, (const unsigned char *)saved + size * class, size);
+    return terms;
+}
 
 static inline uint64_t carag_aligned(uint64_t size)
 {

@@ -32,11 +32,11 @@ const char *const carag_section_names[SECTIONS] = {
 };
 
 /* Bytes of one item of a section. */
-static uint64_t item_size(const carag_index *index, int section)
+static uint64_t item_size(const carag_index *index, const carag_header *header, int section)
 {
     const uint64_t dim = index->params.dim;
     switch (section) {
-    case TERMS: return sizeof(carag_terms);
+    case TERMS: return header->version < CARAG_FILE_VERSION ? CARAG_OLD_TERMS : sizeof(carag_terms);
     case KEYS: return 8;
     case LEVELS: return 1;
     case VECTORS: return index->vector_bytes;
@@ -74,7 +74,7 @@ bool carag_lay_out(const carag_index *index, const carag_header *header, carag_s
     uint64_t end = sizeof *header;
     for (int section = 0; section < SECTIONS; section++) {
         uint64_t size;
-        if (__builtin_mul_overflow(item_count(header, section), item_size(index, section), &size) ||
+        if (__builtin_mul_overflow(item_count(header, section), item_size(index, header, section), &size) ||
             size > INT64_MAX / 2 - end)
             return false;
         sections[section] = (carag_section){.offset = end, .size = size};
@@ -154,7 +154,7 @@ carag_status carag_parse_header(carag_reading *job, const unsigned char *bytes, 
     memcpy(header, bytes, sizeof *header);
     if (memcmp(header->magic, carag_magic, sizeof carag_magic) != 0)
         return carag_corrupt(out_fault, "header", "not a CARAG index");
-    if (header->version != CARAG_FILE_VERSION)
+    if (header->version != CARAG_FILE_VERSION && header->version != CARAG_FILE_VERSION - 1)
         return carag_corrupt(out_fault, "header", "the format version is not one that this library reads");
     if (header->crc != carag_crc(&job->tables, 0, header, offsetof(carag_header, crc)))
         return carag_corrupt(out_fault, "header", "the checksum does not match");

@@ -98,10 +98,18 @@ static carag_status number_slots(const carag_header *header, carag_graph *graph,
     return CARAG_OK;
 }
 
+/* Terms of the version before were read to the beginning of the array, and move apart to make room for audiences. */
+static void widen_terms(const carag_header *header, carag_terms *terms)
+{
+    for (uint32_t class = header->version < CARAG_FILE_VERSION ? header->classes : 0; class > 0; class --)
+        terms[class - 1] = carag_terms_at(terms, CARAG_OLD_TERMS, class - 1);
+}
+
 /* The dictionary of classes, as the file gives it; and what the header says of it. */
 static carag_status make_catalog(const carag_header *header, carag_view *view, carag_fault *out_fault)
 {
     const uint32_t rows = (uint32_t)header->rows;
+    widen_terms(header, view->catalog->terms);
     const carag_status status =
         carag_catalog_complete(view->catalog, view->words, view->terms, rows, header->classes);
     if (status == CARAG_CORRUPT)

@@ -24,11 +24,14 @@ static bool is_of_predicate(const carag_materialised *view, const carag_predicat
         asked->alive_at >= span->alive_until)
         return false;
     if (asked->pair_count != own->pair_count || asked->entity_rule != own->entity_rule ||
-        asked->entity_count != own->entity_count)
+        asked->entity_count != own->entity_count || asked->audience_rule != own->audience_rule ||
+        asked->audience_count != own->audience_count)
         return false;
     return memcmp(asked->pairs, own->pairs, own->pair_count * sizeof *own->pairs) == 0 &&
            (own->entity_count == 0 ||
-            memcmp(asked->entities, own->entities, own->entity_count * sizeof *own->entities) == 0);
+            memcmp(asked->entities, own->entities, own->entity_count * sizeof *own->entities) == 0) &&
+           (own->audience_count == 0 ||
+            memcmp(asked->audiences, own->audiences, carag_audience_words(own) * sizeof *own->audiences) == 0);
 }
 
 /* Give the rows their keys back; false if one may not be emitted. */

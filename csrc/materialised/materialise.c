@@ -84,7 +84,7 @@ static void rename_rows(carag_materialised *view)
     for (uint32_t row = 0; row < view->count; row++) {
         view->origins[row] = (carag_origin){rows->keys[row], row};
         atomic_init(&rows->words[row], CARAG_VERSION_WORD);
-        rows->terms[row] = (carag_terms){CARAG_ALWAYS_PUBLIC, CARAG_NEVER_EXPIRES, CARAG_NO_ENTITY};
+        rows->terms[row] = (carag_terms){CARAG_ALWAYS_PUBLIC, CARAG_NEVER_EXPIRES, CARAG_NO_ENTITY, CARAG_EVERYBODY};
     }
     qsort(view->origins, view->count, sizeof *view->origins, by_key);
     for (uint32_t rank = 0; rank < view->count; rank++)
@@ -124,13 +124,17 @@ static carag_status begin(carag_index *index, const carag_predicate *predicate, 
     if (!view)
         return CARAG_NO_MEMORY;
     view->entities = carag_allocate(predicate->entity_count, sizeof *view->entities);
-    if (!view->entities)
+    view->audiences = carag_allocate(carag_audience_words(predicate), sizeof *view->audiences);
+    if (!view->entities || !view->audiences)
         return CARAG_NO_MEMORY;
     if (predicate->entity_count)
         memcpy(view->entities, predicate->entities, predicate->entity_count * sizeof *view->entities);
+    if (predicate->audience_count)
+        memcpy(view->audiences, predicate->audiences, carag_audience_words(predicate) * sizeof *view->audiences);
     view->of = index;
     view->predicate = *predicate;
     view->predicate.entities = view->entities;
+    view->predicate.audiences = view->audiences;
     carag_test_init(&view->test, &view->predicate);
     return carag_index_new(&index->params, &view->index, out_fault);
 }
@@ -205,5 +209,6 @@ void carag_materialised_free(carag_materialised *view)
     carag_index_free(view->index);
     carag_release(view->origins);
     carag_release(view->entities);
+    carag_release(view->audiences);
     carag_release(view);
 }

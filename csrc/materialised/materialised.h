@@ -27,8 +27,9 @@ struct carag_materialised {
     carag_index *of;           /* where the rows were taken from */
     const carag_view *from;    /* its arrays then */
     uint64_t generation;       /* its generation then */
-    carag_predicate predicate; /* its entities are `entities` */
+    carag_predicate predicate; /* its entities and audiences are these */
     uint32_t *entities;
+    uint64_t *audiences;
     carag_test test; /* of the predicate */
     carag_span span;
     uint32_t count;        /* rows */

@@ -1,6 +1,6 @@
 /* row/catalog.c - count and find admissible rows by class.
  *
- * A class is a distinct (word, public_at, expires_at, entity). A corpus has far fewer classes than rows, so a predicate
+ * A class is a distinct (word, public_at, expires_at, entity, audience). A corpus has far fewer classes than rows, so a predicate
  * is asked once a class: that gives the exact number of admissible rows and the list of rows to scan, before any
  * vector is touched.
  *
@@ -41,7 +41,8 @@ uint32_t carag_catalog_slack(uint32_t rows)
 static uint64_t hash_class(uint32_t word, carag_terms terms)
 {
     const uint64_t low = carag_mix(((uint64_t)word << 32) | terms.entity);
-    return carag_mix(low ^ (((uint64_t)terms.public_at << 32) | terms.expires_at));
+    const uint64_t middle = carag_mix(low + terms.audience);
+    return carag_mix(middle ^ (((uint64_t)terms.public_at << 32) | terms.expires_at));
 }
 
 static uint32_t *class_slot(const carag_catalog *catalog, uint32_t word, carag_terms terms)
@@ -54,7 +55,7 @@ static uint32_t *class_slot(const carag_catalog *catalog, uint32_t word, carag_t
         const carag_terms other = catalog->terms[class];
         if (atomic_load_explicit(&catalog->words[class], memory_order_relaxed) == word &&
             other.public_at == terms.public_at && other.expires_at == terms.expires_at &&
-            other.entity == terms.entity)
+            other.entity == terms.entity && other.audience == terms.audience)
             return &catalog->table[slot];
     }
 }
@@ -126,7 +127,7 @@ static void count_rows(carag_catalog *catalog, uint32_t class, uint32_t more)
 
 static size_t recent_slot(uint32_t word, carag_terms terms)
 {
-    return carag_scatter(word ^ (terms.entity << 7) ^ (terms.public_at << 3), RECENT_BITS);
+    return carag_scatter(word ^ (terms.entity << 7) ^ (terms.public_at << 3) ^ (terms.audience << 11), RECENT_BITS);
 }
 
 static bool is_class(const carag_catalog *catalog, uint32_t class, uint32_t word, carag_terms terms)

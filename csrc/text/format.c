@@ -30,7 +30,13 @@ const char *carag_text_section_name(int section)
     return names[section];
 }
 
-static uint64_t item_size(int section)
+/* Bytes of the terms of a class. */
+uint64_t carag_text_terms_size(const carag_text_header *header)
+{
+    return header->version < CARAG_TEXT_VERSION ? CARAG_OLD_TERMS : sizeof(carag_terms);
+}
+
+static uint64_t item_size(const carag_text_header *header, int section)
 {
     switch (section) {
     case TEXT_LENGTHS:
@@ -38,7 +44,7 @@ static uint64_t item_size(int section)
     case TEXT_ON:
     case TEXT_CLASSES:
     case TEXT_WORDS: return 4;
-    case TEXT_TERMS: return sizeof(carag_terms);
+    case TEXT_TERMS: return carag_text_terms_size(header);
     case TEXT_VOCABULARY:
     case TEXT_RUNS:
     case TEXT_POSTINGS: return 1;
@@ -71,7 +77,7 @@ bool carag_text_lay_out(const carag_text_header *header, carag_section sections[
     uint64_t end = sizeof *header;
     for (int section = 0; section < TEXT_SECTIONS; section++) {
         uint64_t size;
-        if (__builtin_mul_overflow(item_count(header, section), item_size(section), &size) ||
+        if (__builtin_mul_overflow(item_count(header, section), item_size(header, section), &size) ||
             size > INT64_MAX / 2 - end)
             return false;
         sections[section] = (carag_section){.offset = end, .size = size};
@@ -107,7 +113,7 @@ carag_status carag_text_header_verify(const unsigned char *bytes, uint64_t size,
     memcpy(header, bytes, sizeof *header);
     if (memcmp(header->magic, carag_text_magic, sizeof carag_text_magic) != 0)
         return carag_corrupt(out_fault, "header", "not a CARAG index of texts");
-    if (header->version != CARAG_TEXT_VERSION)
+    if (header->version != CARAG_TEXT_VERSION && header->version != CARAG_TEXT_VERSION - 1)
         return carag_corrupt(out_fault, "header", "the format version is not one that this library reads");
     if (header->crc != carag_crc(&tables, 0, header, offsetof(carag_text_header, crc)))
         return carag_corrupt(out_fault, "header", "the checksum does not match");

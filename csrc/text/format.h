@@ -6,7 +6,7 @@
 #include "file/file.h"
 #include "text/text.h"
 
-#define CARAG_TEXT_VERSION 1
+#define CARAG_TEXT_VERSION 2 /* of the files that are saved; those of the version before are loaded, too */
 
 /* The sections, in the order of the file. */
 enum {
@@ -52,6 +52,7 @@ extern const char carag_text_magic[8];
 
 /* text/format.c */
 const char *carag_text_section_name(int section);
+uint64_t carag_text_terms_size(const carag_text_header *header);
 bool carag_text_lay_out(const carag_text_header *header, carag_section sections[TEXT_SECTIONS], uint64_t *out_end);
 carag_status carag_text_header_verify(const unsigned char *bytes, uint64_t size, uint64_t length,
                                       carag_text_header *out_header, carag_fault *out_fault);

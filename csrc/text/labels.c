@@ -171,7 +171,8 @@ static carag_terms terms_of(const carag_text_labels *labels, size_t i)
 {
     return (carag_terms){.public_at = labels->public_at ? labels->public_at[i] : CARAG_ALWAYS_PUBLIC,
                          .expires_at = labels->expires_at ? labels->expires_at[i] : CARAG_NEVER_EXPIRES,
-                         .entity = labels->entities ? labels->entities[i] : CARAG_NO_ENTITY};
+                         .entity = labels->entities ? labels->entities[i] : CARAG_NO_ENTITY,
+                         .audience = labels->audiences ? labels->audiences[i] : CARAG_EVERYBODY};
 }
 
 static carag_status fail_at(carag_fault *out_fault, carag_status status, size_t row, const char *where, const char *what)

@@ -138,7 +138,6 @@ static carag_status read_chunks(const opening *job, carag_fault *out_fault)
 static bool enter_class(const opening *job, uint32_t class)
 {
     const uint32_t *words = section_of(job, TEXT_WORDS);
-    const carag_terms *terms = section_of(job, TEXT_TERMS);
     carag_catalog *classes = job->shelf->classes;
     const uint32_t known = atomic_load(&classes->count);
     if (class < known)
@@ -146,7 +145,7 @@ static bool enter_class(const opening *job, uint32_t class)
     if (class > known || class >= job->header.classes)
         return false;
     const uint32_t word = words[class];
-    const carag_terms own = terms[class];
+    const carag_terms own = carag_terms_at(section_of(job, TEXT_TERMS), carag_text_terms_size(&job->header), class);
     if (!carag_word_is_storable(word, true) || carag_catalog_find(classes, word, own) != CARAG_NONE)
         return false;
     carag_catalog_add(classes, word, own);

@@ -44,7 +44,8 @@ static carag_terms terms_of(const carag_rows *rows, size_t i)
 {
     return (carag_terms){.public_at = rows->public_at ? rows->public_at[i] : CARAG_ALWAYS_PUBLIC,
                          .expires_at = rows->expires_at ? rows->expires_at[i] : CARAG_NEVER_EXPIRES,
-                         .entity = rows->entities ? rows->entities[i] : CARAG_NO_ENTITY};
+                         .entity = rows->entities ? rows->entities[i] : CARAG_NO_ENTITY,
+                         .audience = rows->audiences ? rows->audiences[i] : CARAG_EVERYBODY};
 }
 
 static carag_status verify_rows(const carag_index *index, const carag_rows *rows, uint32_t have,

@@ -78,6 +78,14 @@ static inline void ask_aged(carag_predicate *predicate, uint32_t instant, uint32
     predicate->alive_at = instant + minutes;
 }
 
+/* Admit the audiences whose bits are set in a word, which stays the caller's; or any audience at all. */
+static inline void share_with(carag_predicate *predicate, const uint64_t *listed, int any)
+{
+    predicate->audiences = listed;
+    predicate->audience_count = 64;
+    predicate->audience_rule = any ? CARAG_ANY_AUDIENCE : CARAG_LISTED_AUDIENCES;
+}
+
 static inline carag_index *new_index_of(carag_dtype dtype, uint32_t dim, uint32_t M, uint64_t seed)
 {
     const carag_params params = {.dim = dim, .M = M, .ef_construction = 40, .seed = seed, .dtype = dtype};

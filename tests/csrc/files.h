@@ -94,17 +94,19 @@ static inline void add_rows(carag_index *index, uint64_t seed, uint32_t count)
 {
     float *vectors = random_vectors(seed, count + 1, DIM);
     uint32_t *words = random_words(seed, count + 1, 2);
-    uint32_t *terms = malloc(3 * ((size_t)count + 1) * sizeof *terms);
+    uint32_t *terms = malloc(4 * ((size_t)count + 1) * sizeof *terms);
     CHECK(terms);
     for (uint32_t i = 0; i < count; i++) {
         terms[i] = i % 3 * 100;
         terms[count + i] = i % 4 ? CARAG_NEVER_EXPIRES : 1000;
         terms[2 * count + i] = i % 5;
+        terms[3 * (size_t)count + i] = i % 7 == 6 ? 1 + i % 4 : CARAG_EVERYBODY;
     }
     carag_rows rows = rows_of(vectors, words, count);
     rows.public_at = terms;
     rows.expires_at = terms + count;
     rows.entities = terms + 2 * (size_t)count;
+    rows.audiences = terms + 3 * (size_t)count;
     CHECK_OK(carag_index_add(index, &rows, NULL, NULL));
     free(vectors);
     free(words);
@@ -135,8 +137,10 @@ static inline carag_index *loaded(int map)
 
 static inline carag_predicate open_on(uint32_t required, uint32_t as_of)
 {
+    static const uint64_t audiences[] = {2 + 8};
     carag_predicate predicate = one_mask(required, 0);
     ask_at(&predicate, as_of);
+    share_with(&predicate, audiences, 0);
     return predicate;
 }
 
@@ -174,9 +178,12 @@ static inline void answer_safely(carag_index *index)
                 uint32_t word;
                 uint32_t public_at;
                 uint32_t expires_at;
-                const carag_columns columns = {.words = &word, .public_at = &public_at, .expires_at = &expires_at};
+                uint32_t audience;
+                const carag_columns columns = {
+                    .words = &word, .public_at = &public_at, .expires_at = &expires_at, .audiences = &audience};
                 CHECK_OK(carag_index_get(index, &got.keys[i], 1, &columns, NULL));
                 CHECK((word & (required | CONTROL)) == WORD(required) && public_at <= 150 && expires_at > 150);
+                CHECK(audience == CARAG_EVERYBODY || audience == 1 || audience == 3);
             }
             free_answer(&got);
         }

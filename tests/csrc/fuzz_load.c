@@ -72,7 +72,7 @@ static bool has_header(const uint8_t *bytes, size_t size)
     if (size < sizeof header)
         return false;
     memcpy(&header, bytes, sizeof header);
-    return memcmp(header.magic, carag_magic, sizeof carag_magic) == 0 && header.version == CARAG_FILE_VERSION;
+    return memcmp(header.magic, carag_magic, sizeof carag_magic) == 0 && header.version <= CARAG_FILE_VERSION;
 }
 
 static void alter_section(uint8_t *bytes, size_t size, uint64_t *state)
@@ -195,10 +195,12 @@ static void ask(carag_index *index, const float *query, bool is_sound)
 {
     static const uint32_t required[] = {0, 1, 3, 1U << 26};
     const uint32_t entities[] = {0, 2, 3};
+    const uint64_t audiences[] = {2 + 8};
     for (size_t p = 0; p < 4; p++) {
         carag_predicate predicate = one_mask(required[p], 0);
         ask_at(&predicate, p == 1 ? 150 : CARAG_NEVER_PUBLIC - 1);
         predicate.entities = entities;
+        share_with(&predicate, audiences, p == 3);
         predicate.entity_count = 3;
         predicate.entity_rule = p == 0 ? CARAG_ANY_ENTITY : CARAG_NOT_ENTITIES;
         for (int plan = CARAG_PLAN_AUTO; plan < CARAG_PLANS; plan++)

@@ -19,7 +19,7 @@ typedef struct world {
     size_t count, dim;
     int64_t *keys;
     float *vectors;
-    uint32_t *words, *public_at, *expires_at, *entities;
+    uint32_t *words, *public_at, *expires_at, *entities, *audiences;
 } world;
 
 typedef struct scored {
@@ -51,7 +51,9 @@ static inline world world_of(carag_index *index)
     all.public_at = room_for(n, sizeof *all.public_at);
     all.expires_at = room_for(n, sizeof *all.expires_at);
     all.entities = room_for(n, sizeof *all.entities);
-    const carag_columns columns = {all.vectors, all.words, all.public_at, all.expires_at, all.entities};
+    all.audiences = room_for(n, sizeof *all.audiences);
+    const carag_columns columns = {all.vectors,    all.words,    all.public_at,
+                                   all.expires_at, all.entities, all.audiences};
     CHECK(carag_index_keys(index, all.keys, n + 1) == n);
     CHECK_OK(carag_index_get(index, all.keys, n, &columns, NULL));
     return all;
@@ -65,6 +67,7 @@ static inline void free_world(world *all)
     free(all->public_at);
     free(all->expires_at);
     free(all->entities);
+    free(all->audiences);
 }
 
 static inline int same_bytes(const void *a, const void *b, size_t size)
@@ -80,7 +83,8 @@ static inline int same_worlds(const world *a, const world *b)
            same_bytes(a->words, b->words, n * sizeof *a->words) &&
            same_bytes(a->public_at, b->public_at, n * sizeof *a->public_at) &&
            same_bytes(a->expires_at, b->expires_at, n * sizeof *a->expires_at) &&
-           same_bytes(a->entities, b->entities, n * sizeof *a->entities);
+           same_bytes(a->entities, b->entities, n * sizeof *a->entities) &&
+           same_bytes(a->audiences, b->audiences, n * sizeof *a->audiences);
 }
 
 /* ---------------------------------------------------------------- admissible */
@@ -94,14 +98,17 @@ static inline int by_number(const void *a, const void *b)
 
 /* The definition in carag.h, word for word. */
 static inline int admits(const carag_predicate *predicate, uint32_t word, uint32_t public_at, uint32_t expires_at,
-                         uint32_t entity)
+                         uint32_t entity, uint32_t audience)
 {
     int any = 0;
     for (uint32_t i = 0; i < predicate->pair_count; i++)
         any |= (word & predicate->pairs[i].mask) == predicate->pairs[i].value;
     const int in_time = public_at <= predicate->as_of && predicate->alive_at < expires_at;
-    if (!any || !in_time || predicate->entity_rule == CARAG_ANY_ENTITY)
-        return any && in_time;
+    const uint8_t *bytes = (const uint8_t *)predicate->audiences;
+    const int shared = audience == CARAG_EVERYBODY || predicate->audience_rule == CARAG_ANY_AUDIENCE ||
+                       (audience < predicate->audience_count && bytes[audience / 8] >> audience % 8 & 1);
+    if (!any || !in_time || !shared || predicate->entity_rule == CARAG_ANY_ENTITY)
+        return any && in_time && shared;
     const int listed = predicate->entity_count > 0 && bsearch(&entity, predicate->entities, predicate->entity_count,
                                                               sizeof entity, by_number) != NULL;
     return listed == (predicate->entity_rule == CARAG_ONLY_ENTITIES);
@@ -149,7 +156,8 @@ static inline size_t oracle(const world *all, const float *unit, const carag_pre
     size_t count = 0;
     *out = room_for(all->count, sizeof **out);
     for (size_t i = 0; i < all->count; i++)
-        if (admits(predicate, all->words[i], all->public_at[i], all->expires_at[i], all->entities[i]))
+        if (admits(predicate, all->words[i], all->public_at[i], all->expires_at[i], all->entities[i],
+                   all->audiences[i]))
             (*out)[count++] = (scored){score(unit, all->vectors + i * all->dim, all->dim), all->keys[i]};
     qsort(*out, count, sizeof **out, by_nearness);
     return count;

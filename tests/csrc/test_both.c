@@ -7,6 +7,7 @@ enum { N = 3000, DIM = 24, MOST = 40 };
 
 static const carag_predicate *any_of(size_t at)
 {
+    static const uint64_t audiences[] = {2};
     static carag_predicate wider[4];
     for (size_t i = 0; i < 4; i++)
         wider[i] = one_mask(0, 0);
@@ -14,6 +15,8 @@ static const carag_predicate *any_of(size_t at)
     ask_at(&wider[1], 10);
     wider[2] = one_mask(2, 0);
     ask_at(&wider[2], 20);
+    wider[0].audience_rule = CARAG_ANY_AUDIENCE;
+    share_with(&wider[2], audiences, 0);
     wider[3].pair_count = 0; /* nothing */
     return &wider[at];
 }
@@ -27,8 +30,10 @@ static carag_index *index_of(uint32_t rows, carag_dtype dtype)
     uint32_t *words = random_words(3, rows, 2);
     uint32_t *public_at = room_for(rows, sizeof *public_at);
     uint32_t *expires_at = room_for(rows, sizeof *expires_at);
+    uint32_t *audiences = room_for(rows, sizeof *audiences);
     for (uint32_t i = 0; i < rows; i++) {
         public_at[i] = below(&state, 5) ? 0 : 20;
+        audiences[i] = below(&state, 5) ? CARAG_EVERYBODY : 1 + below(&state, 2);
         expires_at[i] = below(&state, 4) ? CARAG_NEVER_EXPIRES : 30;
         if (i > 30 && below(&state, 8) == 0)
             memcpy(vectors + i * DIM, vectors + below(&state, 20) * DIM, DIM * sizeof *vectors);
@@ -37,6 +42,7 @@ static carag_index *index_of(uint32_t rows, carag_dtype dtype)
         carag_rows batch = rows_of(vectors + begin * DIM, words + begin, end - begin);
         batch.public_at = public_at + begin;
         batch.expires_at = expires_at + begin;
+        batch.audiences = audiences + begin;
         CHECK_OK(carag_index_add(index, &batch, NULL, NULL));
         for (int64_t key = begin; key < end; key += 17) {
             const uint32_t word = WORD(below(&state, 4));
@@ -49,6 +55,7 @@ static carag_index *index_of(uint32_t rows, carag_dtype dtype)
     free(words);
     free(public_at);
     free(expires_at);
+    free(audiences);
     return index;
 }
 
@@ -75,7 +82,8 @@ static void tells_what_is_there(const answers *got, const world *all, const cara
         while (all->keys[at] != got->second.keys[i])
             at++;
         CHECK(got->words[i] == all->words[at]);
-        CHECK(got->refused[i] == !admits(first, all->words[at], all->public_at[at], all->expires_at[at], 0));
+        CHECK(got->refused[i] == !admits(first, all->words[at], all->public_at[at], all->expires_at[at], 0,
+                                         all->audiences[at]));
     }
 }
 
@@ -114,11 +122,13 @@ static void every_pair_of_predicates_obeys(uint32_t rows, carag_dtype dtype)
     carag_index *index = index_of(rows, dtype);
     world all = world_of(index);
     float *queries = random_vectors(6, 4, DIM);
+    const uint64_t audiences[] = {4};
     const size_t ks[][2] = {{1, 1}, {10, 10}, {10, 4}, {4, 10}, {MOST, MOST}, {rows, 7}, {7, rows}, {rows, rows}};
     for (size_t w = 0; w < 4; w++)
         for (uint32_t required = 0; required < 5; required++) {
             carag_predicate first = one_mask(required % 4, ~required & 1);
             ask_at(&first, required % 2 ? 10 : 20);
+            share_with(&first, audiences, 0);
             if (required == 4)
                 first.pair_count = 0;
             for (size_t i = 0; i < sizeof ks / sizeof *ks; i++)
@@ -161,8 +171,9 @@ static void a_walk_finds_no_less_for_both(void)
     carag_index *index = index_of(N, CARAG_FLOAT32);
     world all = world_of(index);
     float *queries = random_vectors(8, QUERIES, DIM);
-    const carag_predicate first = one_mask(1, 0);
-    const carag_predicate wider = one_mask(0, 0);
+    carag_predicate first = one_mask(1, 0);
+    carag_predicate wider = one_mask(0, 0);
+    first.audience_rule = wider.audience_rule = CARAG_ANY_AUDIENCE;
     size_t alone_hits = 0;
     size_t both_hits = 0;
     int64_t walked = 0;

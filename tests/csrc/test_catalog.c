@@ -8,7 +8,9 @@
 
 #include "oracle.h"
 
-enum { DIM = 8, ENTITIES = 2000, LISTED = 1000 };
+enum { DIM = 8, ENTITIES = 2000, LISTED = 1000, AUDIENCES = 70 };
+
+static const uint64_t some_audiences[3] = {UINT64_C(0xA5C3F00F0FF05A3C), UINT64_MAX, 0};
 
 /* ---------------------------------------------------------------- predicates */
 
@@ -37,6 +39,8 @@ static carag_predicate draw_predicate(uint64_t *state, uint32_t listed[LISTED])
         listed[i] = below(state, ENTITIES);
     predicate.entities = listed;
     predicate.entity_count = ascending(listed, count);
+    share_with(&predicate, some_audiences, below(state, 8) == 0);
+    predicate.audience_count = below(state, 2 * AUDIENCES);
     return predicate;
 }
 
@@ -50,19 +54,22 @@ static void add_rows(carag_index *index, uint64_t *state, size_t count, uint32_t
     uint32_t *public_at = room_for(count, sizeof *words);
     uint32_t *expires_at = room_for(count, sizeof *words);
     uint32_t *about = room_for(count, sizeof *words);
+    uint32_t *audiences = room_for(count, sizeof *words);
     for (size_t i = 0; i < count; i++) {
         words[i] = below(state, 30) ? WORD(below(state, 64)) : below(state, 64);
         public_at[i] = below(state, 10) ? below(state, 4) * 10 : CARAG_NEVER_PUBLIC;
         expires_at[i] = below(state, 3) ? CARAG_NEVER_EXPIRES : 20 + below(state, 2) * 20;
         about[i] = below(state, entities);
+        audiences[i] = below(state, 2) ? below(state, AUDIENCES) : CARAG_EVERYBODY;
     }
-    const carag_rows rows = {vectors, words, public_at, expires_at, about, NULL, count, 0, 1};
+    const carag_rows rows = {vectors, words, public_at, expires_at, about, audiences, NULL, count, 0, 1};
     CHECK_OK(carag_index_add(index, &rows, NULL, NULL));
     free(vectors);
     free(words);
     free(public_at);
     free(expires_at);
     free(about);
+    free(audiences);
 }
 
 /* Some keys of the index, as they come: the same one may be among them again. */
@@ -103,7 +110,7 @@ static uint64_t plain_pass(const carag_reader *reader, const carag_predicate *pr
     for (uint32_t row = 0; row < reader->rows; row++) {
         const carag_terms terms = reader->view->terms[row];
         out_admitted[row] = (uint8_t)admits(predicate, atomic_load(&reader->view->words[row]), terms.public_at,
-                                            terms.expires_at, terms.entity);
+                                            terms.expires_at, terms.entity, terms.audience);
         count += out_admitted[row];
     }
     return count;
@@ -295,17 +302,18 @@ static void a_class_of_each_rows_own(void)
     free(keys);
 }
 
-/* Rows that differ in one of the four things that make a class, enough of them that their slots in the dictionary
+/* Rows that differ in one of the five things that make a class, enough of them that their slots in the dictionary
  * collide: none takes another's class. */
 static void one_difference_makes_a_class(void)
 {
     enum { N = 4000 };
     _Atomic(uint32_t) *words = room_for(N, sizeof *words);
     carag_terms *terms = room_for(N, sizeof *terms);
-    for (int differs = 0; differs < 4; differs++) {
+    for (int differs = 0; differs < 5; differs++) {
         for (uint32_t row = 0; row < N; row++) {
             atomic_init(&words[row], WORD(differs == 0 ? row : 0));
-            terms[row] = (carag_terms){differs == 1 ? row : 0, differs == 2 ? row : 7, differs == 3 ? row : 0};
+            terms[row] = (carag_terms){differs == 1 ? row : 0, differs == 2 ? row : 7, differs == 3 ? row : 0,
+                                       differs == 4 ? row : 0};
         }
         carag_catalog *catalog = carag_catalog_new(words, terms, N, N, 0, 0);
         CHECK(catalog && atomic_load(&catalog->count) == N);

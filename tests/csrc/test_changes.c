@@ -11,7 +11,7 @@ typedef struct mirror {
     uint64_t state;
     size_t live;
     uint8_t is_live[KEYS];
-    uint32_t words[KEYS], public_at[KEYS], expires_at[KEYS], entities[KEYS];
+    uint32_t words[KEYS], public_at[KEYS], expires_at[KEYS], entities[KEYS], audiences[KEYS];
     float vectors[KEYS * CHURN_DIM];
 } mirror;
 
@@ -38,6 +38,7 @@ static void add_some(mirror *is, size_t count, int chooses_keys)
     uint32_t *words = room_for(count, sizeof *words);
     uint32_t *public_at = room_for(count, sizeof *words);
     uint32_t *expires_at = room_for(count, sizeof *words);
+    uint32_t *audiences = room_for(count, sizeof *words);
     uint32_t *entities = room_for(count, sizeof *words);
     int64_t *keys = room_for(count, sizeof *keys);
     int64_t *got = room_for(count, sizeof *got);
@@ -51,10 +52,11 @@ static void add_some(mirror *is, size_t count, int chooses_keys)
         public_at[i] = is->public_at[next] = below(&is->state, 3) * 10;
         expires_at[i] = is->expires_at[next] = below(&is->state, 2) ? CARAG_NEVER_EXPIRES : 25;
         entities[i] = is->entities[next] = below(&is->state, 4);
+        audiences[i] = is->audiences[next] = below(&is->state, 4);
         memcpy(is->vectors + next * CHURN_DIM, vectors + i * CHURN_DIM, CHURN_DIM * sizeof *vectors);
         is->is_live[next] = 1;
     }
-    const carag_rows rows = {vectors, words, public_at, expires_at, entities, chooses_keys ? keys : NULL,
+    const carag_rows rows = {vectors, words, public_at, expires_at, entities, audiences, chooses_keys ? keys : NULL,
                              count,   1,     1 + below(&is->state, 3)};
     CHECK_OK(carag_index_add(is->index, &rows, got, NULL));
     CHECK(same_bytes(got, keys, count * sizeof *keys));
@@ -64,6 +66,7 @@ static void add_some(mirror *is, size_t count, int chooses_keys)
     free(public_at);
     free(expires_at);
     free(entities);
+    free(audiences);
     free(keys);
     free(got);
 }
@@ -95,6 +98,8 @@ static void delete_some(mirror *is, size_t count)
     free(keys);
 }
 
+static const uint64_t some_audiences[] = {2 + 8};
+
 static carag_predicate draw_predicate(uint64_t *state, const uint32_t listed[2])
 {
     const uint32_t bits = below(state, 8);
@@ -106,6 +111,7 @@ static carag_predicate draw_predicate(uint64_t *state, const uint32_t listed[2])
     predicate.entity_rule = (carag_entity_rule)below(state, 3);
     predicate.entities = listed;
     predicate.entity_count = 2;
+    share_with(&predicate, some_audiences, below(state, 8) == 0);
     return predicate;
 }
 
@@ -120,7 +126,8 @@ static void relabel_some_where(mirror *is)
     CHECK_OK(carag_index_relabel_where(is->index, &predicate, set, clear, &changed, NULL));
     for (size_t i = 0; i < KEYS; i++)
         if (is->is_live[i] &&
-            admits(&predicate, is->words[i], is->public_at[i], is->expires_at[i], is->entities[i])) {
+            admits(&predicate, is->words[i], is->public_at[i], is->expires_at[i], is->entities[i],
+                   is->audiences[i])) {
             is->words[i] = (is->words[i] & ~clear) | set;
             expected++;
         }
@@ -137,7 +144,8 @@ static void holds(const mirror *is, const world *all)
         const float *kept = all->vectors + i * CHURN_DIM;
         double squares = 0.0;
         CHECK(is->is_live[key] && all->words[i] == is->words[key] && all->public_at[i] == is->public_at[key] &&
-              all->expires_at[i] == is->expires_at[key] && all->entities[i] == is->entities[key]);
+              all->expires_at[i] == is->expires_at[key] && all->entities[i] == is->entities[key] &&
+              all->audiences[i] == is->audiences[key]);
         for (size_t j = 0; j < CHURN_DIM; j++)
             squares += (double)given[j] * (double)given[j];
         for (size_t j = 0; j < CHURN_DIM; j++)

@@ -116,7 +116,7 @@ static void a_mapped_file_may_be_replaced(void)
 /* ---------------------------------------------------------------- golden files */
 
 /* tests/index/test_file.py follows the same recipe in Python. */
-static carag_index *golden_index(carag_dtype dtype)
+static carag_index *golden_index(carag_dtype dtype, bool has_audiences)
 {
     enum { ROWS = 24, GOLDEN_DIM = 5 };
     const carag_params params = {.dim = GOLDEN_DIM, .M = 2, .ef_construction = 10, .seed = 42, .dtype = dtype};
@@ -126,6 +126,7 @@ static carag_index *golden_index(carag_dtype dtype)
     uint32_t public_at[ROWS];
     uint32_t expires_at[ROWS];
     uint32_t entities[ROWS];
+    uint32_t audiences[ROWS];
     int64_t keys[ROWS];
     for (uint32_t i = 0; i < ROWS; i++) {
         for (uint32_t j = 0; j < GOLDEN_DIM; j++)
@@ -134,12 +135,14 @@ static carag_index *golden_index(carag_dtype dtype)
         public_at[i] = i == 9 ? CARAG_NEVER_PUBLIC : i / 4 * 100;
         expires_at[i] = i % 6 == 5 ? 10000 : CARAG_NEVER_EXPIRES;
         entities[i] = i % 3;
+        audiences[i] = i % 4 == 2 ? i * i : CARAG_EVERYBODY;
         keys[i] = 10 * (int64_t)i;
     }
     carag_rows rows = rows_of(vectors, words, ROWS);
     rows.public_at = public_at;
     rows.expires_at = expires_at;
     rows.entities = entities;
+    rows.audiences = has_audiences ? audiences : NULL;
     rows.keys = keys;
     carag_index *index;
     CHECK_OK(carag_index_new(&params, &index, NULL));
@@ -149,6 +152,8 @@ static carag_index *golden_index(carag_dtype dtype)
 }
 
 static const char *const golden_names[] = {
+    "../index/golden/v3_float32.carag", "../index/golden/v3_float16.carag", "../index/golden/v3_int8.carag"};
+static const char *const old_names[] = {
     "../index/golden/v2_float32.carag", "../index/golden/v2_float16.carag", "../index/golden/v2_int8.carag"};
 
 /* Committed files, made by the recipe on x86-64, are made again to the last byte by any kernel on any machine. */
@@ -159,7 +164,7 @@ static void the_golden_files_are_made_again(bool remakes)
             if (!carag_kernel_is_available(i))
                 continue;
             CHECK_OK(carag_set_kernel(carag_kernel_name(i), NULL));
-            carag_index *index = golden_index((carag_dtype)dtype);
+            carag_index *index = golden_index((carag_dtype)dtype, true);
             blob made = saved(index);
             if (remakes)
                 write_file(golden_names[dtype], made.bytes, made.size);
@@ -176,12 +181,34 @@ static void the_golden_files_are_made_again(bool remakes)
         }
 }
 
+/* A file of the version before is an index whose rows are all for everybody, and is saved as one. */
+static void the_version_before_is_for_everybody(void)
+{
+    for (int dtype = CARAG_FLOAT32; dtype <= CARAG_INT8; dtype++)
+        for (int map = 0; map < 2; map++) {
+            carag_index *index = golden_index((carag_dtype)dtype, false);
+            carag_index *old;
+            CHECK_OK(carag_index_load(old_names[dtype], map, &old, NULL));
+            CHECK_OK(carag_index_verify(old, NULL));
+            blob made = saved(index);
+            blob again = saved(old);
+            CHECK(same(made, again));
+            CHECK_OK(carag_index_preload(old, NULL));
+            CHECK(carag_index_check(old, NULL) == 0);
+            carag_index_free(index);
+            carag_index_free(old);
+            free(made.bytes);
+            free(again.bytes);
+        }
+}
+
 int main(int argc, char **argv)
 {
     const bool remakes = argc > 2 && strcmp(argv[2], "remake") == 0;
     temporary(argc, argv, path, "test_file.carag");
     the_checksum_is_the_published_one();
     the_golden_files_are_made_again(remakes);
+    the_version_before_is_for_everybody();
     for (int dtype = CARAG_FLOAT32; dtype <= CARAG_INT8; dtype++)
         for (int map = 0; map < 2; map++)
             a_saved_index_loads_as_it_was((carag_dtype)dtype, map);

@@ -20,7 +20,8 @@ static carag_view *view_of(carag_index *index)
 static bool is_admissible_row(const carag_view *view, const carag_predicate *predicate, uint32_t row)
 {
     const carag_terms terms = view->terms[row];
-    return admits(predicate, atomic_load(&view->words[row]), terms.public_at, terms.expires_at, terms.entity);
+    return admits(predicate, atomic_load(&view->words[row]), terms.public_at, terms.expires_at, terms.entity,
+                  terms.audience);
 }
 
 /* ---------------------------------------------------------------- kernels of this file's */

@@ -292,14 +292,14 @@ static void get_gives_what_is_asked_or_nothing(void)
     rows.keys = keys;
     CHECK_OK(carag_index_add(index, &rows, NULL, NULL));
     const int64_t asked[] = {77, INT64_MAX, 77};
-    uint32_t got[3] = {1, 1, 1}, public_at[3], expires_at[3], entities[3];
+    uint32_t got[3] = {1, 1, 1}, public_at[3], expires_at[3], entities[3], audiences[3] = {9, 9, 9};
     float units[3 * DIM], unit[DIM];
-    const carag_columns columns = {units, got, public_at, expires_at, entities};
-    const carag_columns none = {NULL, NULL, NULL, NULL, NULL};
+    const carag_columns columns = {units, got, public_at, expires_at, entities, audiences};
+    const carag_columns none = {NULL, NULL, NULL, NULL, NULL, NULL};
     CHECK_OK(carag_index_get(index, asked, 3, &columns, NULL));
     CHECK(got[0] == words[4] && got[1] == words[0] && got[2] == words[4]);
     CHECK(public_at[1] == CARAG_ALWAYS_PUBLIC && expires_at[1] == CARAG_NEVER_EXPIRES);
-    CHECK(entities[1] == CARAG_NO_ENTITY);
+    CHECK(entities[1] == CARAG_NO_ENTITY && audiences[1] == CARAG_EVERYBODY);
     unit_of(vectors, DIM, unit);
     CHECK(same_bytes(units + DIM, unit, sizeof unit));
     CHECK_OK(carag_index_get(index, asked, 3, &none, NULL));
@@ -386,7 +386,7 @@ static void relabel_where_changes_the_admissible_rows(void)
         world after = world_of(index);
         for (size_t i = 0; i < N; i++) {
             const int hit = admits(&predicate, before.words[i], before.public_at[i], before.expires_at[i],
-                                   before.entities[i]);
+                                   before.entities[i], before.audiences[i]);
             CHECK(after.words[i] == (hit ? (before.words[i] & ~clear) | set : before.words[i]));
             expected += (uint64_t)hit;
         }

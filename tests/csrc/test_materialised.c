@@ -13,6 +13,7 @@
 enum { N = 3000, DIM = 16, K = 10, ENTITIES = 20 };
 
 static const uint32_t some_entities[] = {0, 3, 7, 11};
+static const uint64_t some_audiences[] = {2 + 8};
 static float *vectors;
 static uint32_t *words;
 
@@ -23,23 +24,27 @@ static carag_index *make_index(carag_dtype dtype)
     uint32_t *public_at = room_for(N, sizeof *public_at);
     uint32_t *expires_at = room_for(N, sizeof *expires_at);
     uint32_t *entities = room_for(N, sizeof *entities);
+    uint32_t *audiences = room_for(N, sizeof *audiences);
     int64_t *keys = room_for(N, sizeof *keys);
     uint64_t state = 9;
     for (size_t i = 0; i < N; i++) {
         public_at[i] = below(&state, 3) * 100;
         expires_at[i] = below(&state, 2) ? CARAG_NEVER_EXPIRES : 1000;
         entities[i] = below(&state, ENTITIES);
+        audiences[i] = below(&state, 3) ? CARAG_EVERYBODY : below(&state, 5);
         keys[i] = i % 2 ? (int64_t)(2 * N - i) : (int64_t)i;
     }
     carag_rows rows = rows_of(vectors, words, N);
     rows.public_at = public_at;
     rows.expires_at = expires_at;
     rows.entities = entities;
+    rows.audiences = audiences;
     rows.keys = keys;
     CHECK_OK(carag_index_add(index, &rows, NULL, NULL));
     free(public_at);
     free(expires_at);
     free(entities);
+    free(audiences);
     free(keys);
     return index;
 }
@@ -51,6 +56,7 @@ static carag_predicate some_predicate(carag_entity_rule rule)
     predicate.entity_rule = rule;
     predicate.entities = some_entities;
     predicate.entity_count = rule == CARAG_ANY_ENTITY ? 0 : sizeof some_entities / sizeof *some_entities;
+    share_with(&predicate, some_audiences, 0);
     return predicate;
 }
 
@@ -191,6 +197,16 @@ static void other_predicates_are_not_answered(void)
             other.entity_count--;
             behind(view, &other);
         }
+        const uint64_t more_audiences[] = {2 + 8 + 16};
+        other = predicate;
+        other.audiences = more_audiences;
+        behind(view, &other);
+        other = predicate;
+        other.audience_rule = CARAG_ANY_AUDIENCE;
+        behind(view, &other);
+        other = predicate;
+        other.audience_count = 2;
+        behind(view, &other);
         other = predicate;
         other.pairs[0].mask = 0;
         CHECK(ask(view, vectors, &other, K, CARAG_PLAN_AUTO, &got) == CARAG_BAD_PREDICATE);
@@ -368,7 +384,7 @@ static void is_admissible_now(const world *all, const carag_predicate *predicate
         while (at < all->count && all->keys[at] != got->keys[i])
             at++;
         CHECK(at < all->count && admits(predicate, all->words[at], all->public_at[at], all->expires_at[at],
-                                        all->entities[at]));
+                                        all->entities[at], all->audiences[at]));
     }
 }
 

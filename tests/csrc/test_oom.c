@@ -209,7 +209,7 @@ static carag_status similarities(carag_index *index)
 static carag_status get(carag_index *index)
 {
     const int64_t key = 8;
-    const carag_columns none = {NULL, NULL, NULL, NULL, NULL};
+    const carag_columns none = {.words = NULL};
     return carag_index_get(index, &key, 1, &none, NULL);
 }
 

@@ -49,21 +49,25 @@ static carag_index *index_of(carag_dtype dtype, const float *vectors, size_t cou
     uint32_t *words = random_words(seed, count, 3);
     uint32_t *public_at = room_for(count, sizeof *public_at);
     uint32_t *entities = room_for(count, sizeof *entities);
+    uint32_t *audiences = room_for(count, sizeof *audiences);
     int64_t *keys = room_for(count, sizeof *keys);
     for (size_t i = 0; i < count; i++) {
         public_at[i] = below(&state, 4) ? CARAG_ALWAYS_PUBLIC : 10;
         entities[i] = below(&state, 5);
+        audiences[i] = below(&state, 6);
         keys[i] = key_of(i);
     }
     carag_rows rows = rows_of(vectors, words, count);
     rows.public_at = public_at;
     rows.entities = entities;
+    rows.audiences = audiences;
     rows.keys = keys;
     CHECK(count < 10007);
     CHECK_OK(carag_index_add(index, &rows, NULL, NULL));
     free(words);
     free(public_at);
     free(entities);
+    free(audiences);
     free(keys);
     return index;
 }
@@ -117,6 +121,7 @@ static void keeps_what_was_given(carag_index *index, const float *vectors, size_
 static carag_predicate draw_predicate(uint64_t *state)
 {
     static const uint32_t listed[] = {1, 3};
+    static const uint64_t audiences[] = {0, 2 + 16, 2 + 4 + 8 + 16 + 32};
     const uint32_t bits = below(state, 8);
     const uint32_t required = bits & below(state, 8) & below(state, 8);
     carag_predicate predicate = one_mask(required, bits & ~required & below(state, 8));
@@ -126,6 +131,7 @@ static carag_predicate draw_predicate(uint64_t *state)
     predicate.entity_rule = (carag_entity_rule)(below(state, 6) % 4 % 3);
     predicate.entities = listed;
     predicate.entity_count = 2;
+    share_with(&predicate, &audiences[below(state, 3)], below(state, 4) == 0);
     return predicate;
 }
 
@@ -177,6 +183,7 @@ static void every_count_obeys(void)
     const carag_predicate everything = one_mask(0, 0);
     carag_predicate opened = one_mask(OPENED, 0);
     ask_at(&opened, 10);
+    share_with(&opened, (const uint64_t[]){0}, 1);
     uint64_t state = 6;
     const size_t ks[] = {1, 2, 10, 40};
     for (size_t i = 0; i < 4; i++) {

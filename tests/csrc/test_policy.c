@@ -115,7 +115,7 @@ static void terms_pass_if_public_at_the_one_instant_and_alive_at_the_other(void)
                     const double after_opening = (double)times[a] - (double)times[p];
                     const double before_expiry = (double)times[e] - (double)times[l];
                     CHECK((after_opening >= 0.0 && before_expiry > 0.0) ==
-                          carag_terms_pass(&test, (carag_terms){times[p], times[e], 7}));
+                          carag_terms_pass(&test, (carag_terms){times[p], times[e], 7, CARAG_EVERYBODY}));
                     CHECK(carag_predicate_is_closed(&predicate) == (a <= l && l + 1 < TIMES));
                 }
 }
@@ -132,7 +132,7 @@ static uint32_t twin_of(uint32_t entity)
 static void asks_about(const carag_test *test, uint32_t entity)
 {
     const carag_predicate *predicate = test->predicate;
-    const carag_terms terms = {0, CARAG_NEVER_EXPIRES, entity};
+    const carag_terms terms = {0, CARAG_NEVER_EXPIRES, entity, CARAG_EVERYBODY};
     const bool listed = is_in(predicate->entities, predicate->entity_count, entity);
     switch (predicate->entity_rule) {
     case CARAG_ANY_ENTITY: CHECK(carag_terms_pass(test, terms)); break;
@@ -183,6 +183,44 @@ static void a_list_ends_where_its_count_says(void)
     asks_about(&test, listed[1]);
 }
 
+/* Everybody's always; another's where its bit is set within the count, or any is asked for. */
+static void an_audience_passes_by_its_bit(void)
+{
+    static carag_test test;
+    const uint64_t listed[] = {UINT64_C(0x8000000000000006), 1, UINT64_MAX};
+    const uint32_t set[] = {1, 2, 63, 64};
+    for (uint32_t count = 0; count <= 160; count++)
+        for (int any = 0; any < 2; any++) {
+            carag_predicate predicate = {.pair_count = 0};
+            share_with(&predicate, listed, any);
+            predicate.audience_count = count;
+            carag_test_init(&test, &predicate);
+            CHECK(carag_predicate_is_closed(&predicate));
+            for (uint32_t audience = 0; audience < 150; audience++) {
+                const bool has_bit = is_in(set, 4, audience) || audience >= 128;
+                const bool expected = audience == 0 || any || (audience < count && has_bit);
+                CHECK(expected == carag_terms_pass(&test, (carag_terms){0, 1, 0, audience}));
+            }
+            CHECK(any == carag_terms_pass(&test, (carag_terms){0, 1, 0, UINT32_MAX}));
+            CHECK(!carag_terms_pass(&test, (carag_terms){1, 1, 0, 1})); /* the window counts, too, */
+            predicate.entity_rule = CARAG_ONLY_ENTITIES;
+            carag_test_init(&test, &predicate);
+            CHECK(!carag_terms_pass(&test, (carag_terms){0, 1, 0, 1})); /* and so does the entity */
+        }
+}
+
+static void listed_audiences_have_their_bits(void)
+{
+    const uint64_t listed[] = {2};
+    for (int rule = -1; rule <= 3; rule++)
+        for (uint32_t count = 0; count < 2; count++)
+            for (int has = 0; has < 2; has++) {
+                const carag_predicate predicate = {.audiences = has ? listed : NULL, .audience_count = count,
+                                                   .audience_rule = (carag_audience_rule)rule};
+                CHECK((rule >= 0 && rule <= 1 && (has || count == 0)) == carag_predicate_is_closed(&predicate));
+            }
+}
+
 /* Its word and its terms: either alone is not enough. */
 static void a_row_is_admissible_when_word_and_terms_pass(void)
 {
@@ -191,7 +229,7 @@ static void a_row_is_admissible_when_word_and_terms_pass(void)
     carag_test_init(&test, &predicate);
     for (uint32_t word = 0; word < CORNERS; word++)
         for (uint32_t public_at = 9; public_at <= 11; public_at++) {
-            const carag_terms terms = {public_at, CARAG_NEVER_EXPIRES, 0};
+            const carag_terms terms = {public_at, CARAG_NEVER_EXPIRES, 0, CARAG_EVERYBODY};
             CHECK((pair_is_met(predicate.pairs[0], corner(word)) && public_at <= 10) ==
                   carag_is_admissible(&test, corner(word), terms));
         }
@@ -297,5 +335,7 @@ int main(int argc, char **argv)
     no_closed_predicate_passes_a_closed_word();
     a_predicate_stays_within_its_bounds();
     listed_entities_ascend();
+    an_audience_passes_by_its_bit();
+    listed_audiences_have_their_bits();
     return 0;
 }

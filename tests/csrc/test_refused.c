@@ -173,7 +173,7 @@ static void a_predicate_must_be_closed(void)
     static const uint32_t twice[] = {4, 4};
     carag_index *index = new_index(2, 4, 0);
     const float query[2] = {1, 0};
-    enum { BAD = 12 };
+    enum { BAD = 14 };
     carag_predicate bad[BAD];
     for (int i = 0; i < BAD; i++)
         bad[i] = one_mask(0, 0);
@@ -189,6 +189,8 @@ static void a_predicate_must_be_closed(void)
     bad[9].pairs[bad[9].pair_count++] = (carag_pair){1, 1}; /* the second pair counts, too */
     bad[10].as_of = 10;                    /* would admit what has expired by then */
     ask_aged(&bad[11], 0, CARAG_NEVER_PUBLIC); /* no instant */
+    bad[12].audience_count = 1;            /* would read bits that are not there */
+    bad[13].audience_rule = (carag_audience_rule)2;
     for (int i = 7; i < 9; i++) {
         bad[i].entity_rule = CARAG_NOT_ENTITIES;
         bad[i].entity_count = 2;

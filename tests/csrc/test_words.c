@@ -432,8 +432,8 @@ static void labels_that_lie_do_not_load(void)
             classes[1] = classes[2] = 0;
             kept[0] = WORD(2);
             kept[1] = WORD(1);
-            terms_kept[0] = (carag_terms){10, 20, 0};
-            terms_kept[1] = (carag_terms){0, 10, 0};
+            terms_kept[0] = (carag_terms){10, 20, 0, 0};
+            terms_kept[1] = (carag_terms){0, 10, 0, 0};
             break;
         case 1: kept[1] = (uint32_t)2 << 27; break; /* an unknown version */
         case 2: kept[1] = WORD(2) | (uint32_t)1 << 31; break; /* deleted */
@@ -445,7 +445,7 @@ static void labels_that_lie_do_not_load(void)
         case 8: classes[2] = 2; break; /* of no class */
         default: /* two classes that are one */
             kept[1] = kept[0];
-            terms_kept[1] = terms_kept[0] = (carag_terms){10, 10, 0};
+            terms_kept[1] = terms_kept[0] = (carag_terms){10, 10, 0, 0};
             break;
         }
         put_sums_right(bytes, size);

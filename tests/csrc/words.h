@@ -216,12 +216,14 @@ static inline void label_some(carag_text *text, account *all, uint64_t *state)
 {
     int64_t keys[MOST_CHUNKS], on[MOST_CHUNKS], closes[MOST_LABELS];
     uint32_t words[MOST_CHUNKS], public_at[MOST_CHUNKS], expires_at[MOST_CHUNKS], entities[MOST_CHUNKS];
+    uint32_t audiences[MOST_CHUNKS];
     size_t count = 0;
     size_t closed = 0;
     const int64_t document = (int64_t)below(state, 5);
     const uint32_t word = WORD(below(state, 4));
     const uint32_t begin = (uint32_t)below(state, 3) * 100;
     const uint32_t entity = (uint32_t)below(state, 3);
+    const uint32_t audience = (uint32_t)(below(state, 2) * below(state, 4));
     const bool all_of_it = below(state, 3) > 0;
     if (all->label_count + MOST_CHUNKS > MOST_LABELS)
         return;
@@ -238,11 +240,12 @@ static inline void label_some(carag_text *text, account *all, uint64_t *state)
         words[count] = below(state, 12) ? word : WORD(1) | QUARANTINE;
         public_at[count] = begin;
         expires_at[count] = begin + 100;
+        audiences[count] = audience;
         entities[count++] = entity;
     }
     const carag_text_labels given = {.keys = keys, .chunks = on, .words = words, .public_at = public_at,
-                                     .expires_at = expires_at, .entities = entities, .count = count,
-                                     .closes = closes, .close_count = closed, .allow_quarantine = 1};
+                                     .expires_at = expires_at, .entities = entities, .audiences = audiences,
+                                     .count = count, .closes = closes, .close_count = closed, .allow_quarantine = 1};
     CHECK_OK(carag_text_label(text, &given, NULL));
     for (size_t i = 0; i < closed; i++)
         for (size_t j = 0; j < all->label_count; j++)
@@ -250,7 +253,7 @@ static inline void label_some(carag_text *text, account *all, uint64_t *state)
                 all->labels[j].key = -1;
     for (size_t i = 0; i < count; i++)
         all->labels[all->label_count++] =
-            (label){keys[i], on[i], words[i], {public_at[i], expires_at[i], entities[i]}};
+            (label){keys[i], on[i], words[i], {public_at[i], expires_at[i], entities[i], audiences[i]}};
 }
 
 static inline void close_one(carag_text *text, account *all, uint64_t *state)
@@ -287,6 +290,7 @@ typedef struct question {
     carag_text_query query;
     uint32_t times[VOCABULARY];
     uint32_t entities[2];
+    uint64_t audiences;
     carag_predicate predicates[MOST_PREDICATES];
     size_t predicate_count;
     int64_t documents[6];
@@ -315,6 +319,7 @@ static inline void draw_question(question *out, uint64_t *state)
             out->documents[i] = below(state, 9) ? (int64_t)below(state, 6) : INT64_MAX;
     }
     out->entities[1] = 1 + (uint32_t)below(state, 2);
+    out->audiences = below(state, 16);
     out->predicate_count = 1 + below(state, MOST_PREDICATES);
     for (size_t i = 0; i < out->predicate_count; i++) {
         carag_predicate *predicate = &out->predicates[i];
@@ -323,6 +328,8 @@ static inline void draw_question(question *out, uint64_t *state)
         predicate->entities = out->entities;
         predicate->entity_count = 2;
         predicate->entity_rule = (carag_entity_rule)below(state, 3);
+        share_with(predicate, &out->audiences, below(state, 6) == 0);
+        predicate->audience_count = 1 + (uint32_t)below(state, 4);
     }
 }
 
