@@ -102,7 +102,7 @@ typedef enum carag_entity_rule {
 
 typedef enum carag_audience_rule {
     CARAG_LISTED_AUDIENCES = 0, /* rows for everybody, or for an audience whose bit is set */
-    CARAG_ANY_AUDIENCE = 1      /* for a caller that looks after rows and shows them to nobody */
+    CARAG_ANY_AUDIENCE = 1      /* for work on all rows that shows none of them */
 } carag_audience_rule;
 
 /* A row is admissible iff any pair is satisfied, public_at <= as_of and alive_at < expires_at, and the rules admit its

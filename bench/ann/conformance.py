@@ -255,6 +255,7 @@ def _built(rng: Generator, rows: Rows, dim: int, dtype: DType) -> Index:
             public_at=some.public_at,
             expires_at=some.expires_at,
             entities=some.entities,
+            audiences=some.audiences,
             allow_quarantine=True,
             threads=1,
         )

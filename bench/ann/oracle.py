@@ -1,8 +1,8 @@
 """An oracle of filtered search that shares nothing with the core: float64, brute force, compiled by numba.
 
 It asks every row, by the definition of the rules: required bits set, forbidden bits clear, version 1, no quarantine,
-no tombstone, public by then and not expired, about an entity that may be read of. It never looks at ``Mask.mask``,
-``Mask.value`` or ``Policy.admits``.
+no tombstone, public by then and not expired, about an entity that may be read of, for everybody or a listed audience.
+It never looks at ``Mask.mask``, ``Mask.value`` or ``Policy.admits``.
 """
 
 from __future__ import annotations
@@ -49,6 +49,7 @@ class Rows:
     public_at: NDArray[np.int64]
     expires_at: NDArray[np.int64]
     entities: NDArray[np.int64]
+    audiences: NDArray[np.int64]
     keys: NDArray[np.int64]
 
     def where(self, chosen: NDArray[np.bool_] | NDArray[np.int64]) -> Rows:
@@ -82,9 +83,11 @@ def admits(rows: Rows, policy: Policy, as_of: int) -> NDArray[np.bool_]:
         rows.public_at,
         rows.expires_at,
         rows.entities,
+        rows.audiences,
         np.array(pairs, dtype=np.int64).reshape(-1, 2),
         np.array(listed, dtype=np.int64),
         only,
+        np.array([0, *policy.audiences], dtype=np.int64),
         as_of,
     )
     return is_open
@@ -136,7 +139,7 @@ def _compiled() -> _Compiled:
     return _Compiled(njit(cache=True)(_admits), njit(cache=True)(_judge))
 
 
-def _admits(words, public_at, expires_at, entities, pairs, listed, only, as_of):  # type: ignore[no-untyped-def]
+def _admits(words, public_at, expires_at, entities, audiences, pairs, listed, only, shared, as_of):  # type: ignore[no-untyped-def]
     is_open = np.zeros(words.shape[0], dtype=np.bool_)
     for i in range(words.shape[0]):
         word = np.int64(words[i])
@@ -145,7 +148,10 @@ def _admits(words, public_at, expires_at, entities, pairs, listed, only, as_of):
         is_listed = False
         for entity in listed:
             is_listed = is_listed or entity == entities[i]
-        if is_labelled and is_public and is_listed == only:
+        is_shared = False
+        for audience in shared:
+            is_shared = is_shared or audience == audiences[i]
+        if is_labelled and is_public and is_shared and is_listed == only:
             for p in range(pairs.shape[0]):
                 required, forbidden = pairs[p, 0], pairs[p, 1]
                 if word & required == required and word & forbidden == 0:

@@ -2,8 +2,8 @@
 
 World ``i`` of a seed is the same on every machine. Vectors come in clusters, as copies, at wild lengths and at the
 edges of rounding; words few, Zipf, all distinct, unlabelled and quarantined ones among them; rows open, expire, never
-open, and are about entities. A history is adds large and small, relabels by key and by policy, deletes, returns under
-the old key, consolidations, and files saved and opened again.
+open, are about entities, and for audiences. A history is adds large and small, relabels by key and by policy, deletes,
+returns under the old key, consolidations, and files saved and opened again.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def _draw_words(rng: Generator, n: int) -> NDArray[np.uint32]:
 
 def draw_columns(rng: Generator, n: int) -> dict[str, NDArray[np.int64] | NDArray[np.uint32]]:
     """Draw words and terms, by the names that :meth:`carag.Index.add` takes."""
-    has_times, has_entities = rng.random(2) < 0.4
+    has_times, has_entities, has_audiences = rng.random(3) < 0.4
     return {
         "words": _draw_words(rng, n),
         "public_at": rng.choice(_MINUTES, n, p=[0.5, 0.2, 0.2, 0.1])
@@ -78,6 +78,7 @@ def draw_columns(rng: Generator, n: int) -> dict[str, NDArray[np.int64] | NDArra
         if has_times
         else np.full(n, NEVER, dtype=np.int64),
         "entities": rng.integers(0, 12, n) if has_entities else np.zeros(n, dtype=np.int64),
+        "audiences": rng.integers(0, 100, n) if has_audiences else np.zeros(n, dtype=np.int64),
     }
 
 
@@ -119,12 +120,13 @@ def draw_policy(rng: Generator, words: NDArray[np.uint32]) -> Policy:
     count = 1 if rng.random() < 0.6 else int(rng.integers(2, 9))
     masks = [_draw_mask(rng, words) for _ in range(count)]
     listed = [*rng.choice(20, int(rng.integers(0, 15)), replace=False).tolist(), 10**6, 2**32 - 1]
+    shared = rng.choice(120, int(rng.choice([0, 1, 10, 60, 115])), replace=False).tolist()
     rule = rng.random()
     if rule < 0.2:
-        return Policy(*masks, allow_entities=listed)
+        return Policy(*masks, allow_entities=listed, audiences=shared)
     if rule < 0.5:
-        return Policy(*masks, deny_entities=listed)
-    return Policy(*masks)
+        return Policy(*masks, deny_entities=listed, audiences=shared)
+    return Policy(*masks, audiences=shared)
 
 
 def _draw_mask(rng: Generator, words: NDArray[np.uint32]) -> Mask:
@@ -167,7 +169,7 @@ class World:
         self._rng = rng
         self.index = Index(dim, **parameters)  # type: ignore[arg-type] # M, ef_construction, seed, dtype
         none = np.empty(0, dtype=np.int64)
-        self.rows = Rows(np.empty((0, dim), np.float32), none.astype(np.uint32), none, none, none, none)
+        self.rows = Rows(np.empty((0, dim), np.float32), none.astype(np.uint32), none, none, none, none, none)
         self.faults: list[str] = []
         """What the index did that the account does not allow; empty while all is well."""
         self._next_key = 0
@@ -253,7 +255,7 @@ class World:
     def _compare(self, change: str) -> None:
         index, rows = self.index, self.rows
         same = np.array_equal(index.keys(), rows.keys) and len(index) == rows.keys.size
-        for name in ("words", "public_at", "expires_at", "entities", "vectors"):
+        for name in ("words", "public_at", "expires_at", "entities", "audiences", "vectors"):
             same = same and np.array_equal(getattr(index, name)(rows.keys), getattr(rows, name))
         if not same:
             self.faults.append(f"after {change.strip('_')} the rows are not those of the account")

@@ -15,7 +15,7 @@ import numpy as np
 
 from carag.backends import Checked, GraphBackend, backend_by_url, rows_of
 from carag.errors import BackendUnavailable, CorruptFile, InvalidArgument
-from carag.index import FILE_VERSION, Index, Plan
+from carag.index import OLDEST_FILE_VERSION, Index, Plan
 from carag.limits import quoted
 from carag.policy import QUARANTINE, VERSION_WORD
 from carag.retrieval import add_labels
@@ -196,7 +196,7 @@ class KeptFile:
                 "%s is not the file that this store saved last; building the index again", self._path
             )
             return Index(self._dim())
-        if _version_of(self._path) < FILE_VERSION:
+        if _version_of(self._path) < OLDEST_FILE_VERSION:
             _logger.warning("%s has an earlier format; building the index again", self._path)
             return Index(self._dim())
         is_large = self._path.stat().st_size > _VERIFIED_AT_ONCE

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from carag.index.hidden import HiddenRows
-from carag.index.index import FILE_VERSION, Index
+from carag.index.index import FILE_VERSION, OLDEST_FILE_VERSION, Index
 from carag.index.results import DType, Hits, Plan, SearchResult, SearchStats, Why
 from carag.index.text_index import TextIndex
 from carag.index.text_results import AdmissibleChunks, TermCounts, TextResult, TextStats
@@ -12,6 +12,7 @@ from carag.index.views import IndexStats
 
 __all__ = [
     "FILE_VERSION",
+    "OLDEST_FILE_VERSION",
     "TOKENS_VERSION",
     "AdmissibleChunks",
     "DType",

@@ -36,6 +36,9 @@ MAX_KEY: Final = 2**63 - 1
 _MAX_K: Final = 1 << 20
 """Greatest ``k`` for an index with fewer rows: a result takes 12 bytes for each row wanted."""
 
+_MAX_BIT: Final = (1 << 26) - 1
+"""The greatest audience in a policy: the bits of all audiences up to it take 8 MB."""
+
 _FLOAT32: Final = np.dtype(np.float32)
 _NAMES: Final = (Plan, str)
 """Types that name a plan."""
@@ -306,8 +309,8 @@ class CompiledPolicy(NamedTuple):
     """A policy and its instants, compiled for the core, which only reads it. Keep a reference during the call."""
 
     predicate: CData
-    entities: NDArray[np.uint32]
-    """The memory that the predicate points to."""
+    memory: tuple[NDArray[Any], ...]
+    """The arrays that the predicate points to."""
 
 
 class CompiledPolicies(NamedTuple):
@@ -372,7 +375,10 @@ def _compiled(policy: Policy | Mask, as_of: int, alive_at: int) -> CompiledPolic
             f"the policy lists entity {listed[-1]}; the rows of an index have entities 0 to {MAX_ENTITY}, "
             "so list the numbers that its rows use"
         )
-    entities = listed.astype(np.uint32)
+    entities, audiences = (
+        listed.astype(np.uint32),
+        _bitmap(b"" if whole.any_audience else whole.audience_list.packed),
+    )
     fields = {
         "pairs": [(mask.mask, mask.value) for mask in whole.masks],
         "pair_count": len(whole.masks),
@@ -381,5 +387,23 @@ def _compiled(policy: Policy | Mask, as_of: int, alive_at: int) -> CompiledPolic
         "entities": lent(entities),
         "entity_count": entities.size,
         "entity_rule": rule,
+        "audiences": lent(audiences),
+        "audience_count": 64 * audiences.size,
+        "audience_rule": lib.CARAG_ANY_AUDIENCE if whole.any_audience else lib.CARAG_LISTED_AUDIENCES,
     }
-    return CompiledPolicy(ffi.new("carag_predicate *", fields), entities)
+    return CompiledPolicy(ffi.new("carag_predicate *", fields), (entities, audiences))
+
+
+@lru_cache(maxsize=16)
+def _bitmap(packed: bytes) -> NDArray[np.uint64]:
+    """Set bit a % 64 of word a // 64 for each audience a of an ascending list."""
+    audiences = np.frombuffer(packed, np.uint64)
+    last = int(audiences[-1]) if audiences.size else 0
+    if last > _MAX_BIT:
+        raise InvalidArgument(
+            f"the policy lists audience {last}; the rows of an index have audiences 0 to {_MAX_BIT}, so list "
+            "the numbers that its rows use"
+        )
+    listed = np.zeros((last // 64 + 1) * 64, bool)
+    listed[audiences.astype(np.int64)] = True
+    return np.packbits(listed, bitorder="little").view(np.uint64)

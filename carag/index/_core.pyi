@@ -60,6 +60,9 @@ class _Lib:
     CARAG_ONLY_ENTITIES: int
     CARAG_NOT_ENTITIES: int
 
+    CARAG_LISTED_AUDIENCES: int
+    CARAG_ANY_AUDIENCE: int
+
     CARAG_FLOAT32: int
     CARAG_FLOAT16: int
     CARAG_INT8: int

@@ -104,6 +104,10 @@ class Stored(Handle):
         """Read which entity rows are about, 0 for none; otherwise as :meth:`words`."""
         return self._column("entities", keys)
 
+    def audiences(self, keys: ArrayLike) -> NDArray[np.uint32]:
+        """Read the audiences of rows, 0 for everybody; otherwise as :meth:`words`."""
+        return self._column("audiences", keys)
+
     def vectors(self, keys: ArrayLike) -> NDArray[np.float32]:
         """Read the stored unit vectors of rows, shape ``(n, dim)``; otherwise as :meth:`words`."""
         return self._column("vectors", keys, np.float32, self.dim)

@@ -11,7 +11,7 @@ from carag.index._arguments import predicate, rows_wanted, searched
 from carag.index._buffers import room
 from carag.index._core import ffi, lib
 from carag.index.results import Beside, search_room
-from carag.policy.mask import Mask
+from carag.policy.mask import ANY_AUDIENCE, Mask, Policy
 
 if TYPE_CHECKING:
     from collections.abc import Sized
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from carag.index._arguments import CompiledPolicy
     from carag.policy.decision import Search
 
-_ANYTHING: Final = Mask()
+_ANYTHING: Final = Policy(Mask(), audiences=ANY_AUDIENCE)
 _LAST_MINUTE: Final = lib.CARAG_NEVER_PUBLIC - 1
 
 

@@ -43,7 +43,9 @@ if TYPE_CHECKING:
 
 
 FILE_VERSION: Final = int(lib.CARAG_FILE_VERSION)
-"""Version of the file format; a file of another version is refused (csrc/FORMAT.md)."""
+"""Version of the file format (csrc/FORMAT.md)."""
+OLDEST_FILE_VERSION: Final = FILE_VERSION - 1
+"""The earliest version of a file that is read."""
 
 _NULL: Final = ffi.NULL
 _NO_ROWS: Final = 0
@@ -135,6 +137,7 @@ class Index(Stored):
         public_at: ArrayLike | None = None,
         expires_at: ArrayLike | None = None,
         entities: ArrayLike | None = None,
+        audiences: ArrayLike | None = None,
         allow_quarantine: bool = False,
         threads: int | None = None,
     ) -> NDArray[np.int64]:
@@ -157,12 +160,20 @@ class Index(Stored):
             longer is (by default ``2**32 - 1``, never).
         entities : (n,) or scalar integer, optional
             The entity a row is about (for EDGAR, the filer's CIK); 0, the default, means no entity.
+        audiences : (n,) or scalar integer, optional
+            Whom a row may be shown to, as the number of an audience; 0, the default, means everybody. A policy admits
+            other rows only if it lists their audience.
         allow_quarantine : bool
             Accept words with the quarantine bit, whose rows no policy admits.
         threads : int, optional
             By default all cores that this process may use. The result does not depend on it.
         """
-        terms = {"public_at": public_at, "expires_at": expires_at, "entities": entities}
+        terms = {
+            "public_at": public_at,
+            "expires_at": expires_at,
+            "entities": entities,
+            "audiences": audiences,
+        }
         batch = batch_of(
             self.dim, vectors, words, keys, terms, allow_quarantine=allow_quarantine, threads=threads
         )

@@ -140,15 +140,16 @@ class TextIndex(Handle):
         public_at: ArrayLike | None = None,
         expires_at: ArrayLike | None = None,
         entities: ArrayLike | None = None,
+        audiences: ArrayLike | None = None,
         closes: ArrayLike = (),
         allow_quarantine: bool = False,
     ) -> None:
         """Open labels and close other labels in one step, in O(1) per label; on any error nothing is changed.
 
-        Words, times and entities are as for :meth:`carag.Index.add`. ``closes`` are keys of labels to close in the same
-        step: a search sees either the old labels or the new ones. Raises InvalidArgument if a key is in use, a chunk or
-        label is unknown, a word has control bits set, or the window of a label overlaps that of another live label of
-        its chunk.
+        Words, times, entities and audiences are as for :meth:`carag.Index.add`. ``closes`` are keys of labels to close
+        in the same step: a search sees either the old labels or the new ones. Raises InvalidArgument if a key is in
+        use, a chunk or label is unknown, a word has control bits set, or the window of a label overlaps that of another
+        live label of its chunk.
         """
         named, on = key_array(keys), key_array(chunks)
         opened, closed = word_array(words, named.size), distinct(key_array(closes))
@@ -156,7 +157,12 @@ class TextIndex(Handle):
             raise InvalidArgument(
                 f"{on.size} chunks were given for {named.size} labels; name one chunk for each label"
             )
-        terms = {"public_at": public_at, "expires_at": expires_at, "entities": entities}
+        terms = {
+            "public_at": public_at,
+            "expires_at": expires_at,
+            "entities": entities,
+            "audiences": audiences,
+        }
         columns = {name: uints(name, value, named.size) for name, value in terms.items() if value is not None}
         struct = ffi.new(
             "carag_text_labels *",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final, final
 
 from carag.errors import InvalidArgument, PolicyConflict
 from carag.limits import quoted
+from carag.policy.audience import EVERYBODY, MAX_AUDIENCE
 from carag.policy.bits import bit_names, bits_of, flags_of
 from carag.policy.entities import NOBODY, EntityList, entity_list
 from carag.policy.word import CONTROL, VERSION_WORD, PolicyBit, same_bits
@@ -27,6 +28,11 @@ _MAX_NAMED: Final = 10
 """Greatest number of bits that a repr names; more are shown as a vector in hex."""
 NO_ENTITY: Final = 0
 """Stands for no entity in a row about none, and for further unnamed entities that a passage may be about."""
+ANY_AUDIENCE: Final = EntityList((), b"any")
+"""Given as a policy's ``audiences``, admits every audience: for work on all rows, never for a session."""
+
+
+_EVERYBODY: Final = entity_list("audiences", [EVERYBODY])
 
 
 @final
@@ -91,7 +97,7 @@ class Mask:
 @final
 @dataclass(frozen=True, slots=True, init=False, repr=False)
 class Policy:
-    """An OR of up to eight masks, and lists of entities. ``Policy()`` has no mask, so it admits nothing.
+    """An OR of up to eight masks, lists of entities, and audiences. ``Policy()`` has no mask, so it admits nothing.
 
     Parameters
     ----------
@@ -105,6 +111,9 @@ class Policy:
     allow_if_any : bool
         Whether one entity on the allow list is enough for a passage about several. By default all must be on it, as
         behind an information barrier. One denied entity makes the passage inadmissible in either case.
+    audiences : iterable of int
+        The audiences whose rows are admitted, in addition to rows for everybody. An audience is a number that stands
+        for lists of groups and persons (:class:`carag.policy.Audience`); 0 is everybody and need not be listed.
 
     Examples
     --------
@@ -118,13 +127,17 @@ class Policy:
     False
     >>> Policy(Mask(), allow_entities=[7], allow_if_any=True).admits_entity((7, 8))
     True
+    >>> shared = Policy(Mask(), audiences=[3])
+    >>> [shared.admits(0x0800_0001, audience=audience) for audience in (0, 3, 4)]
+    [True, True, False]
     """
 
     masks: tuple[Mask, ...] = field(compare=False)
     allow_entities: tuple[int, ...] | None = field(compare=False)
     deny_entities: tuple[int, ...] = field(compare=False)
     allow_if_any: bool = field(compare=False)
-    _same: tuple[tuple[tuple[int, int], ...], bytes | None, bytes, bool]
+    audiences: tuple[int, ...] = field(compare=False)
+    _same: tuple[tuple[tuple[int, int], ...], bytes | None, bytes, bool, bytes]
     """All other fields, with the lists as bytes, which compare a hundred times faster."""
 
     def __init__(
@@ -133,6 +146,7 @@ class Policy:
         allow_entities: Iterable[int] | None = None,
         deny_entities: Iterable[int] = (),
         allow_if_any: bool = False,
+        audiences: Iterable[int] | EntityList = NOBODY,
     ) -> None:
         for mask in masks:
             if type(mask) is not Mask:  # a subclass could give different answers at each call
@@ -148,24 +162,36 @@ class Policy:
             # If all entities must be allowed, the remaining allow list is the whole condition.
             allowed = entity_list("allow_entities", allow_entities).without(denied)
             denied = denied if allow_if_any else NOBODY
-        self._set(masks, allowed, denied, allow_if_any=bool(allow_if_any) and allowed is not None)
+        shared = audiences if isinstance(audiences, EntityList) else _audience_list(audiences)
+        self._set(masks, allowed, denied, shared, allow_if_any=bool(allow_if_any) and allowed is not None)
 
     def _set(
-        self, masks: tuple[Mask, ...], allowed: EntityList | None, denied: EntityList, *, allow_if_any: bool
+        self,
+        masks: tuple[Mask, ...],
+        allowed: EntityList | None,
+        denied: EntityList,
+        shared: EntityList,
+        *,
+        allow_if_any: bool,
     ) -> None:
         pairs = tuple([(mask.required, mask.forbidden) for mask in masks])
         object.__setattr__(self, "masks", masks)
         object.__setattr__(self, "allow_entities", None if allowed is None else allowed.numbers)
         object.__setattr__(self, "deny_entities", denied.numbers)
         object.__setattr__(self, "allow_if_any", allow_if_any)
+        object.__setattr__(self, "audiences", shared.numbers)
         packed = None if allowed is None else allowed.packed
-        object.__setattr__(self, "_same", (pairs, packed, denied.packed, allow_if_any))
+        object.__setattr__(self, "_same", (pairs, packed, denied.packed, allow_if_any, shared.packed))
 
     def __repr__(self) -> str:
         # The repr shows that a list exists, never its entries: deal lists are inside information.
-        listed = (("allow", self.allow_entities is not None), ("deny", self.deny_entities))
+        listed = {
+            "allow_entities": self.allow_entities is not None,
+            "deny_entities": self.deny_entities,
+            "audiences": self._same[4],
+        }
         shown = ", ".join(
-            [*map(repr, self.masks), *(f"{kind}_entities=<listed>" for kind, there in listed if there)]
+            [*map(repr, self.masks), *(f"{name}=<listed>" for name, there in listed.items() if there)]
         )
         return f"Policy({shown})" if self.masks else f"Policy({shown}) <admits nothing>"
 
@@ -184,9 +210,27 @@ class Policy:
         """The allow list, if any, and the deny list, as unsigned 64-bit integers."""
         return self._same[1:3]
 
-    def admits(self, word: int, entity: int | Collection[int] = NO_ENTITY) -> bool:
-        """Test one row: admissible if any mask admits its word and the lists admit the entities it is about."""
-        return self.admits_entity(entity) and any(mask.admits(word) for mask in self.masks)
+    @property
+    def audience_list(self) -> EntityList:
+        """The audiences as a list that was checked before: another policy takes it over without checking it again."""
+        return EntityList(self.audiences, self._same[4])
+
+    @property
+    def any_audience(self) -> bool:
+        """Whether every audience is admitted; ``audiences`` is then empty."""
+        return self.audience_list == ANY_AUDIENCE
+
+    def admits(self, word: int, entity: int | Collection[int] = NO_ENTITY, audience: int = EVERYBODY) -> bool:
+        """Test one row: any mask must admit its word, the lists its audience and the entities it is about."""
+        return (
+            self.admits_audience(audience)
+            and self.admits_entity(entity)
+            and any(mask.admits(word) for mask in self.masks)
+        )
+
+    def admits_audience(self, audience: int) -> bool:
+        """Test only the audience of a row."""
+        return audience == EVERYBODY or self.any_audience or _is_listed(self.audiences, audience)
 
     def admits_entity(self, entity: int | Collection[int]) -> bool:
         """Test only the entities that a passage is about: one, or all possible ones; empty means :data:`NO_ENTITY`."""
@@ -203,15 +247,24 @@ class Policy:
         return tuple(one for one in sorted(members(entity)) if _is_listed(self.deny_entities, one))
 
     def with_masks(self, *masks: Mask) -> Policy:
-        """Return a policy with the same lists of entities and different masks."""
+        """Return a policy with the same lists of entities and audiences, and different masks."""
         other = Policy(*masks)
         allowed, denied = self.packed_entities  # checked already, and they may have thousands of entries
         lists = (
             None if self.allow_entities is None else EntityList(self.allow_entities, allowed or b""),
             EntityList(self.deny_entities, denied),
         )
-        other._set(other.masks, *lists, allow_if_any=self.allow_if_any)
+        other._set(other.masks, *lists, self.audience_list, allow_if_any=self.allow_if_any)
         return other
+
+
+def _audience_list(audiences: Iterable[int]) -> EntityList:
+    listed = entity_list("audiences", audiences)
+    if listed.numbers and listed.numbers[-1] > MAX_AUDIENCE:
+        raise InvalidArgument(
+            f"audiences holds {listed.numbers[-1]}; want numbers of audiences, 1 to {MAX_AUDIENCE}"
+        )
+    return listed.without(_EVERYBODY) if listed.numbers[:1] == _EVERYBODY.numbers else listed
 
 
 def members(entity: int | Collection[int]) -> Collection[int]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, TypeAlias, TypeVa
 from carag.errors import CorruptFile
 from carag.labelling.naming import named
 from carag.policy import EVERYWHERE, NEVER, Mask, Policy, Rule, Search
+from carag.policy.mask import ANY_AUDIENCE
 from carag.retrieval.evidence import Evidence, Head, Hidden, Passage, Withheld
 from carag.retrieval.past_index import PastIndex
 from carag.retrieval.ranking import Question, Wider
@@ -35,7 +36,7 @@ EXACT_LIMIT: Final = 1 << 28
 """The largest product of admissible rows and dimension that is searched exactly. The limit is not a time, so that a
 question runs the same plan on every machine; the record says which plan ran."""
 
-_ANYTHING: Final = Policy(Mask())
+_ANYTHING: Final = Policy(Mask(), audiences=ANY_AUDIENCE)
 
 
 class Searchable(Protocol):

@@ -98,18 +98,19 @@ class EntitySets:
             for number, one in self._members.items()
             if where.admits(one.metadata) and policy.admits_entity(one.ciks)
         ]
-        return Policy(*policy.masks, allow_entities=admitted)
+        return Policy(*policy.masks, allow_entities=admitted, audiences=policy.audience_list)
 
     def _expand(self, policy: Policy) -> Policy:
         if policy.allow_entities is None:
-            return Policy(*policy.masks, deny_entities=self._of(policy.deny_entities))
+            denied = self._of(policy.deny_entities)
+            return Policy(*policy.masks, deny_entities=denied, audiences=policy.audience_list)
         near = self._of(policy.allow_entities)
         admitted = [
             one
             for one in near
             if policy.admits_entity(self._members[one].ciks if one in self._members else one)
         ]
-        return Policy(*policy.masks, allow_entities=admitted)
+        return Policy(*policy.masks, allow_entities=admitted, audiences=policy.audience_list)
 
     def _of(self, ciks: Iterable[int]) -> set[int]:
         found: set[int] = set()

@@ -34,6 +34,7 @@ class Label(NamedTuple):
     public_at: int
     expires_at: int
     entity: int
+    audience: int = 0
 
 
 class Hit(NamedTuple):
@@ -52,7 +53,7 @@ def meets(label: Label, search: Search) -> bool:
     """Whether a search admits a label."""
     alive_at = search.as_of if search.alive_at is None else search.alive_at
     is_current = label.public_at <= search.as_of and alive_at < label.expires_at
-    return is_current and search.policy.admits(label.word, label.entity)
+    return is_current and search.policy.admits(label.word, label.entity, label.audience)
 
 
 class World:
@@ -131,7 +132,7 @@ def add(index: TextIndex, chunks: dict[int, Chunk]) -> None:
 
 def label(index: TextIndex, labels: dict[int, Label], closes: Sequence[int] = ()) -> None:
     """Open labels and close others."""
-    columns = list(zip(*labels.values(), strict=True)) or [()] * 5
+    columns = list(zip(*labels.values(), strict=True)) or [()] * 6
     index.label(
         list(labels),
         columns[0],
@@ -139,6 +140,7 @@ def label(index: TextIndex, labels: dict[int, Label], closes: Sequence[int] = ()
         public_at=columns[2],
         expires_at=columns[3],
         entities=columns[4],
+        audiences=columns[5],
         closes=closes,
         allow_quarantine=True,
     )
@@ -159,20 +161,22 @@ def draw_label(rng: Generator, chunk: int) -> Label:
     word = policy_word(int(rng.integers(0, 8)))
     if rng.random() < 0.1:
         word = [int(rng.integers(0, 8)), word | QUARANTINE][int(rng.integers(0, 2))]
-    return Label(chunk, int(word), begin, end, int(rng.integers(0, 4)))
+    audience = int(rng.choice([0, 0, 1, 2, 70]))
+    return Label(chunk, int(word), begin, end, int(rng.integers(0, 4)), audience)
 
 
 def draw_policy(rng: Generator) -> Policy:
-    """Draw masks of three bits, and a list of entities now and then."""
+    """Draw masks of three bits, some audiences, and a list of entities now and then."""
     masks = []
     for _ in range(int(rng.choice([0, 1, 1, 1, 2, 3]))):
         required, forbidden = rng.integers(0, 8, 2).tolist() if rng.random() < 0.7 else (0, 0)
         masks.append(Mask(required, forbidden & ~required))
     listed = rng.integers(0, 5, int(rng.integers(0, 4))).tolist()
+    shared = rng.choice([1, 2, 70, 71], int(rng.integers(0, 4)), replace=False).tolist()
     kind = rng.random()
     if kind < 0.2:
-        return Policy(*masks, allow_entities=listed)
-    return Policy(*masks, deny_entities=listed if kind < 0.4 else ())
+        return Policy(*masks, allow_entities=listed, audiences=shared)
+    return Policy(*masks, deny_entities=listed if kind < 0.4 else (), audiences=shared)
 
 
 def draw_searches(rng: Generator) -> list[Search]:

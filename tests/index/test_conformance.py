@@ -72,7 +72,7 @@ def test_the_judge_can_fail(bench, violation):
     vectors = np.array([[1.0, 0.0], [0.9, 0.1], [0.0, 1.0], [0.5, 0.5]], dtype=np.float32)
     words = np.array([1 << 27, 1 << 27, 1 << 27, 0], dtype=np.uint32)  # the last is unlabelled
     zeros, keys = np.zeros(4, dtype=np.int64), np.array([[0, 1, 2, -1]])
-    rows = oracle.Rows(vectors, words, zeros, zeros + 1, zeros, np.arange(4))
+    rows = oracle.Rows(vectors, words, zeros, zeros + 1, zeros, zeros, np.arange(4))
     expected = oracle.truth(rows, np.array([[1.0, 0.0]]), Policy(Mask()), 0)
     right = expected.similarities[0].astype(np.float32)
     similarities = np.array([[right[0], right[1], right[2], -np.inf]], dtype=np.float32)
@@ -97,13 +97,13 @@ def test_the_judge_can_fail(bench, violation):
     assert [violation] == verdict({1: 2, 6: 1}.get(violation, 3))
 
 
-@pytest.mark.parametrize("term", ["words", "public_at", "expires_at", "entities"])
+@pytest.mark.parametrize("term", ["words", "public_at", "expires_at", "entities", "audiences"])
 def test_the_oracle_tests_every_term(bench, term):
-    """A row that fails by its word, its time or its entity alone is inadmissible to the oracle."""
+    """A row that fails by its word, its time, its entity or its audience alone is inadmissible to the oracle."""
     oracle = bench("oracle")
-    columns = {"words": 1 << 27, "public_at": 5, "expires_at": 7, "entities": 3}
-    closed = {"words": (1 << 27) | 1 << 30, "public_at": 7, "expires_at": 6, "entities": 4}
-    policy = Policy(Mask(), allow_entities=[3])
+    columns = {"words": 1 << 27, "public_at": 5, "expires_at": 7, "entities": 3, "audiences": 8}
+    closed = {"words": (1 << 27) | 1 << 30, "public_at": 7, "expires_at": 6, "entities": 4, "audiences": 9}
+    policy = Policy(Mask(), allow_entities=[3], audiences=[8])
 
     def admitted(values):
         arrays = {name: np.array([value], dtype=np.int64) for name, value in values.items()}

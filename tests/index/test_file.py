@@ -12,16 +12,18 @@ from hypothesis import strategies as st
 
 from carag.errors import CorruptFile, InvalidArgument
 from carag.index import Index
-from carag.policy import NEVER, Mask, policy_word
+from carag.policy import NEVER, Mask, Policy, policy_word
+from carag.policy.mask import ANY_AUDIENCE
 
 GOLDEN = Path(__file__).parent / "golden"
 DTYPES = ["float32", "float16", "int8"]
+ANY = Policy(Mask(), audiences=ANY_AUDIENCE)
 PLANS = ["auto", "exact", "graph", "scan", "certified"]
 # Rows without a label are among those drawn.
 pytestmark = pytest.mark.filterwarnings("ignore::carag.errors.UnlabelledWarning")
 
 
-def golden_index(dtype: str) -> Index:
+def golden_index(dtype: str, *, has_audiences: bool = True) -> Index:
     """The recipe of the golden files, in integers; tests/csrc/test_file.c follows it too."""
     i, j = np.ogrid[:24, :5]
     words = policy_word(np.arange(24) % 8)
@@ -37,6 +39,7 @@ def golden_index(dtype: str) -> Index:
         public_at=public_at,
         expires_at=np.where(row % 6 == 5, 10_000, NEVER),
         entities=row % 3,
+        audiences=np.where(row % 4 == 2, row * row, 0) if has_audiences else None,
     )
     index.delete([50])
     return index
@@ -73,10 +76,12 @@ def test_committed_files_stay_readable(golden, mmap):
     index.verify()
     assert () == index.check()
     assert (5, 23) == (index.dim, len(index))
-    assert 21 == index.count(Mask(), as_of=2_500)
+    everything = Policy(Mask(), audiences=[row * row for row in range(2, 24, 4)])
+    assert (21, 21) == (index.count(everything, as_of=2_500), index.count(ANY, as_of=2_500))
+    assert (15 if golden.stem.startswith("v3") else 21) == index.count(Mask(), as_of=2_500)
     assert 50 not in index
     for plan in PLANS:
-        found = index.search(np.ones(5), 30, Mask(), as_of=2_500, plan=plan)
+        found = index.search(np.ones(5), 30, everything, as_of=2_500, plan=plan)
         assert 21 == np.count_nonzero(found.keys >= 0)
 
 
@@ -84,14 +89,33 @@ def test_committed_files_stay_readable(golden, mmap):
 def test_the_golden_files_are_made_again(tmp_path, dtype):
     """The golden files as committed are what the same recipe makes here, byte for byte."""
     golden_index(dtype).save(tmp_path / "again")
-    assert (GOLDEN / f"v2_{dtype}.carag").read_bytes() == (tmp_path / "again").read_bytes()
+    assert (GOLDEN / f"v3_{dtype}.carag").read_bytes() == (tmp_path / "again").read_bytes()
 
 
 @pytest.mark.parametrize("mmap", [False, True], ids=["read", "mapped"])
-def test_the_version_before_is_refused(tmp_path, mmap):
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_a_file_of_the_version_before_is_for_everybody(tmp_path, dtype, mmap):
+    """It answers as the same rows without audiences do, and is saved as they are."""
+    old, new = (
+        Index.load(GOLDEN / f"v2_{dtype}.carag", mmap=mmap),
+        golden_index(dtype, has_audiences=False),
+    )
+    assert not old.audiences(old.keys()).any()
+    for plan in PLANS:
+        one, other = (index.search(np.eye(5), 30, Mask(), as_of=2_500, plan=plan) for index in (old, new))
+        assert one.keys.tobytes() == other.keys.tobytes()
+        assert one.similarities.tobytes() == other.similarities.tobytes()
+    old.save(tmp_path / "old")
+    new.save(tmp_path / "new")
+    assert (tmp_path / "old").read_bytes() == (tmp_path / "new").read_bytes()
+
+
+@pytest.mark.parametrize("mmap", [False, True], ids=["read", "mapped"])
+@pytest.mark.parametrize("version", [1, 4])
+def test_other_versions_are_refused(tmp_path, mmap, version):
     """A file of another version is refused by that name; the store rebuilds the index."""
     before = bytearray((GOLDEN / "v2_float32.carag").read_bytes())
-    before[8] = 1
+    before[8] = version
     (tmp_path / "index").write_bytes(before)
     with pytest.raises(CorruptFile, match="the format version is not one that this library reads"):
         Index.load(tmp_path / "index", mmap=mmap)
@@ -114,11 +138,11 @@ def test_an_altered_file_is_refused(tmp_path_factory, data):
 
 
 @pytest.mark.parametrize(
-    "section", ["header", "words", "classes", "keys", "vectors", "links", "codes", "centre"]
+    "section", ["header", "words", "classes", "terms", "keys", "vectors", "links", "codes", "centre"]
 )
 def test_the_message_names_the_section(tmp_path, section):
     """The section of the damage is named."""
-    damaged = bytearray((GOLDEN / "v2_float32.carag").read_bytes())
+    damaged = bytearray((GOLDEN / "v3_float32.carag").read_bytes())
     entry = damaged.find(section.encode().ljust(8, b"\0"))
     at = 40 if section == "header" else int.from_bytes(damaged[entry + 8 : entry + 16], "little")
     damaged[at] ^= 0x10

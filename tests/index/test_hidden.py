@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from carag.errors import InvalidArgument
 from carag.index import HiddenRows, Index, Plan, SearchResult
 from carag.policy import NEVER, QUARANTINE, Mask, Policy, Search, policy_word
+from carag.policy.mask import ANY_AUDIENCE
 
 # Rows without a label are among those drawn.
 pytestmark = pytest.mark.filterwarnings("ignore::carag.errors.UnlabelledWarning")
@@ -31,7 +32,7 @@ class Drawn:
         self.vectors = rng.integers(-2, 3, (rows, dim)).astype(np.float32)
         self.vectors[~self.vectors.any(axis=1)] = 1.0
         self.public_at, self.expires_at = rng.choice(TIMES, rows), rng.choice([20, NEVER, NEVER], rows)
-        self.entities = rng.integers(0, 4, rows)
+        self.entities, self.audiences = rng.integers(0, 4, rows), rng.choice([0, 0, 1, 2], rows)
         self.index = Index(dim, M=3, ef_construction=10)
         late = rows - rows // 5
         for part in (slice(0, late), slice(late, rows)):
@@ -42,6 +43,7 @@ class Drawn:
                 public_at=self.public_at[part],
                 expires_at=self.expires_at[part],
                 entities=self.entities[part],
+                audiences=self.audiences[part],
                 allow_quarantine=True,
             )
         moved = rng.permutation(rows)[: rows // 4]
@@ -59,7 +61,7 @@ class Drawn:
         alive_at = search.as_of if search.alive_at is None else search.alive_at
         words = self.index.words(self.live).tolist()
         return {
-            key: search.policy.admits(word, int(self.entities[key]))
+            key: search.policy.admits(word, int(self.entities[key]), int(self.audiences[key]))
             and bool(self.public_at[key] <= search.as_of and alive_at < self.expires_at[key])
             for key, word in zip(self.live.tolist(), words, strict=True)
         }
@@ -76,9 +78,10 @@ drawn = st.builds(
 )
 masks = st.builds(lambda r, f: Mask(r, f & ~r), st.integers(0, 7), st.integers(0, 7))
 policies = st.builds(
-    lambda some, deny: Policy(*some, deny_entities=deny),
+    lambda some, deny, shared: Policy(*some, deny_entities=deny, audiences=shared),
     st.lists(masks, max_size=3),
     st.sets(st.integers(0, 3), max_size=2),
+    st.sets(st.integers(0, 3)),
 )
 instants = st.sampled_from([0, 10, 15, 20, LAST])
 searches = st.builds(Search, policies, instants)
@@ -87,7 +90,7 @@ counts = st.one_of(st.integers(1, 12), st.integers(1, 320))
 
 
 def everything(among: Search | None) -> Search:
-    return among or Search(Policy(Mask()), LAST)
+    return among or Search(Policy(Mask(), audiences=ANY_AUDIENCE), LAST)
 
 
 def asked(index: Index, query: Any, k: int, search: Search, **more: Any) -> SearchResult:

@@ -117,10 +117,10 @@ def test_bad_rows_change_nothing(case):
     assert not any(key in index for key in (0, 1, 2))
 
 
-@pytest.mark.parametrize("term", ["public_at", "expires_at", "entities"])
+@pytest.mark.parametrize("term", ["public_at", "expires_at", "entities", "audiences"])
 @pytest.mark.parametrize("value", [-1, 2**32, 1.5, [0, 1], [[0, 1, 2]], "now"])
 def test_bad_terms(term, value):
-    """Times and entities are 32 bits, one for all rows or one each."""
+    """Times, entities and audiences are 32 bits, one for all rows or one each."""
     index = three()
     with pytest.raises(InvalidArgument, match=term):
         index.add(EYE, [OPEN] * 3, **{term: value})
@@ -407,6 +407,7 @@ def test_closed_means_closed():
         lambda: index.verify(),
         lambda: index.words([10]),
         lambda: index.entities([10]),
+        lambda: index.audiences([10]),
         lambda: index.keys(),
         lambda: len(index),
         lambda: 10 in index,

@@ -27,9 +27,11 @@ words = st.one_of(
 )
 masks = st.builds(lambda r, f: Mask(r, f & ~r), st.integers(0, 7), st.integers(0, 7))
 
+audiences = st.sampled_from([0, 0, 1, 2, 64])
+
 
 class IndexMachine(RuleBasedStateMachine):
-    """``rows`` is what the index should hold: key -> (vector, word, public_at, entity)."""
+    """``rows`` is what the index should hold: key -> (vector, word, public_at, entity, audience)."""
 
     views = 0
 
@@ -43,7 +45,8 @@ class IndexMachine(RuleBasedStateMachine):
 
     @rule(
         rows=st.lists(
-            st.tuples(coordinates, words, st.sampled_from([0, 50, 99]), st.integers(0, 2)), max_size=8
+            st.tuples(coordinates, words, st.sampled_from([0, 50, 99]), st.integers(0, 2), audiences),
+            max_size=8,
         ),
         data=st.data(),
     )
@@ -57,6 +60,7 @@ class IndexMachine(RuleBasedStateMachine):
             keys,
             public_at=[row[2] for row in rows],
             entities=[row[3] for row in rows],
+            audiences=[row[4] for row in rows],
             allow_quarantine=True,
         )
         self.rows |= dict(zip(keys, rows, strict=True))
@@ -66,16 +70,22 @@ class IndexMachine(RuleBasedStateMachine):
     def relabel(self, word, data):
         key = self.some_key(data)
         self.index.relabel([key], [word], allow_quarantine=True)
-        vector, _, public_at, entity = self.rows[key]
-        self.rows[key] = (vector, word, public_at, entity)
+        vector, _, *terms = self.rows[key]
+        self.rows[key] = (vector, word, *terms)
 
-    @rule(mask=masks, denied=st.sets(st.integers(0, 2)), on=st.integers(0, 7), as_of=st.sampled_from([0, 60]))
-    def relabel_where(self, mask, denied, on, as_of):
-        policy = Policy(mask, deny_entities=denied)
+    @rule(
+        mask=masks,
+        denied=st.sets(st.integers(0, 2)),
+        shared=st.sets(audiences),
+        on=st.integers(0, 7),
+        as_of=st.sampled_from([0, 60]),
+    )
+    def relabel_where(self, mask, denied, shared, on, as_of):
+        policy = Policy(mask, deny_entities=denied, audiences=shared)
         admitted = {
-            key: (vector, word & ~(7 & ~on) | on, public_at, entity)
-            for key, (vector, word, public_at, entity) in self.rows.items()
-            if policy.admits(word, entity) and public_at <= as_of
+            key: (vector, word & ~(7 & ~on) | on, public_at, entity, audience)
+            for key, (vector, word, public_at, entity, audience) in self.rows.items()
+            if policy.admits(word, entity, audience) and public_at <= as_of
         }
         assert len(admitted) == self.index.relabel_where(policy, set=on, clear=7 & ~on, as_of=as_of)
         self.rows |= admitted
@@ -102,17 +112,19 @@ class IndexMachine(RuleBasedStateMachine):
     @rule(
         query=coordinates,
         mask=masks,
+        shared=st.sets(audiences),
         as_of=st.sampled_from([0, 60]),
         k=st.integers(1, 9),
         plan=st.sampled_from(Plan),
     )
-    def search(self, query, mask, as_of, k, plan):
-        found = self.index.search(query, k, mask, plan=plan, as_of=as_of, ef_search=4)
+    def search(self, query, mask, shared, as_of, k, plan):
+        policy = Policy(mask, audiences=shared)
+        found = self.index.search(query, k, policy, plan=plan, as_of=as_of, ef_search=4)
         target = np.array(query) / np.linalg.norm(query)
         true = {
             key: float(np.array(vector) @ target / np.linalg.norm(vector))
-            for key, (vector, word, public_at, _) in self.rows.items()
-            if mask.admits(word) and public_at <= as_of
+            for key, (vector, word, public_at, _, audience) in self.rows.items()
+            if mask.admits(word) and public_at <= as_of and audience in {0, *shared}
         }
         got = found.keys[0][: found.counts[0]].tolist()
         assert min(k, len(true)) == len(got) == len(set(got))
@@ -130,6 +142,7 @@ class IndexMachine(RuleBasedStateMachine):
             keys = sorted(self.rows)
             assert [self.rows[key][1] for key in keys] == self.index.words(keys).tolist()
             assert [self.rows[key][3] for key in keys] == self.index.entities(keys).tolist()
+            assert [self.rows[key][4] for key in keys] == self.index.audiences(keys).tolist()
         assert () == self.index.check()
 
 

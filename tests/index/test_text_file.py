@@ -12,12 +12,14 @@ from hypothesis import strategies as st
 
 from carag.errors import CorruptFile
 from carag.index import Index, TextIndex
-from carag.policy import Mask, policy_word
+from carag.policy import Mask, Policy, policy_word
 
-GOLDEN = Path(__file__).parent / "golden" / "words_v1.carag"
+FOLDER = Path(__file__).parent / "golden"
+GOLDEN = FOLDER / "words_v2.carag"
+SHARED = Policy(Mask(), audiences=[1, 2])
 
 
-def golden_index():
+def golden_index(*, has_audiences=True):
     """The recipe of the golden file."""
     words = ["net", "sales", "10-k", "é", "x" * 200]
     index = TextIndex()
@@ -30,19 +32,22 @@ def golden_index():
         index.label(
             100 + keys, keys, policy_word(np.arange(8) % 3), public_at=batch * 10, expires_at=90, entities=2
         )
-        index.label(300 - keys, keys, policy_word(np.full(8, 5)), public_at=90)
+        audiences = keys % 3 if has_audiences else None
+        index.label(300 - keys, keys, policy_word(np.full(8, 5)), public_at=90, audiences=audiences)
     index.delete([6, 21])
     return index
 
 
 @pytest.mark.parametrize("mmap", [False, True], ids=["read", "mapped"])
-def test_the_committed_file_stays_readable(mmap):
-    """It loads, passes verify() and answers."""
-    index = TextIndex.load(GOLDEN, mmap=mmap)
+@pytest.mark.parametrize("golden", sorted(FOLDER.glob("words_v*.carag")), ids=lambda path: path.stem)
+def test_committed_files_stay_readable(golden, mmap):
+    """They load, pass verify() and answer."""
+    index = TextIndex.load(golden, mmap=mmap)
     index.verify()
     assert (22, 44) == (len(index), index.label_count)
-    assert (22, 1_223, (16, 16)) == index.count(["acme", "sales"], Mask(), as_of=95)
-    found = index.search(["sales", "rare"], 4, Mask(), as_of=95)
+    assert (22, 1_223, (16, 16)) == index.count(["acme", "sales"], SHARED, as_of=95)
+    assert (22 if golden.stem == "words_v1" else 6) == index.count([], Mask(), as_of=95).chunks
+    found = index.search(["sales", "rare"], 4, SHARED, as_of=95)
     assert [300 - chunk for chunk in found.chunks.tolist()] == found.keys.tolist()
 
 
@@ -50,6 +55,14 @@ def test_the_golden_file_is_made_again(tmp_path):
     """The recipe gives the committed bytes."""
     golden_index().save(tmp_path / "again")
     assert GOLDEN.read_bytes() == (tmp_path / "again").read_bytes()
+
+
+@pytest.mark.parametrize("mmap", [False, True], ids=["read", "mapped"])
+def test_a_file_of_the_version_before_is_for_everybody(tmp_path, mmap):
+    """It is saved as the same labels without audiences are."""
+    TextIndex.load(FOLDER / "words_v1.carag", mmap=mmap).save(tmp_path / "old")
+    golden_index(has_audiences=False).save(tmp_path / "new")
+    assert (tmp_path / "old").read_bytes() == (tmp_path / "new").read_bytes()
 
 
 @pytest.mark.parametrize("mmap", [False, True], ids=["read", "mapped"])
@@ -69,7 +82,7 @@ def test_a_loaded_index_goes_on_like_the_one_that_was_saved(tmp_path, mmap):
 @given(st.data())
 def test_an_altered_file_is_refused(tmp_path_factory, data):
     """A changed, missing or extra byte is a CorruptFile that names the section, read or mapped."""
-    original = GOLDEN.read_bytes()
+    original = data.draw(st.sampled_from(sorted(FOLDER.glob("words_v*.carag")))).read_bytes()
     at = data.draw(st.integers(0, len(original) - 1))
     flipped = original[:at] + bytes([original[at] ^ data.draw(st.integers(1, 255))]) + original[at + 1 :]
     altered = data.draw(st.sampled_from([flipped, original[:at], original + b"\0", b"", b"CARAGTXT"]))

@@ -66,16 +66,23 @@ def same(found, wanted):
 
 rows = st.lists(
     st.tuples(
-        coordinates, st.integers(0, 7).map(policy_word), st.sampled_from([0, 50, 99]), st.integers(0, 3)
+        coordinates,
+        st.integers(0, 7).map(policy_word),
+        st.sampled_from([0, 50, 99]),
+        st.integers(0, 3),
+        st.integers(0, 2),
     ),
     min_size=1,
     max_size=40,  # few enough that every answer is exact
 )
 policies = st.builds(
-    lambda some, allow, deny: Policy(*some, allow_entities=allow, deny_entities=deny),
+    lambda some, allow, deny, shared: Policy(
+        *some, allow_entities=allow, deny_entities=deny, audiences=shared
+    ),
     st.lists(masks, min_size=1, max_size=3),
     st.none() | st.sets(st.integers(0, 3)),
     st.sets(st.integers(0, 3), max_size=2),
+    st.sets(st.integers(0, 2)),
 )
 
 
@@ -89,7 +96,7 @@ policies = st.builds(
 @settings(deadline=None)
 def test_a_view_answers_what_the_index_would(drawn, policy, queries, k, as_of):
     """Keys in order including ties, similarities to the last bit, and min(k, admissible) rows."""
-    vectors, words, public_at, entities = zip(*drawn, strict=True)
+    vectors, words, public_at, entities, audiences = zip(*drawn, strict=True)
     with Index(3, M=3, ef_construction=5, views=ROOM) as index:
         index.add(
             np.array(vectors, float),
@@ -97,6 +104,7 @@ def test_a_view_answers_what_the_index_would(drawn, policy, queries, k, as_of):
             np.arange(len(drawn))[::-1],
             public_at=public_at,
             entities=entities,
+            audiences=audiences,
         )
         for _ in range(2):
             found = index.search(queries, k, policy, as_of=as_of)

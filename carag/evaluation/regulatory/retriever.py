@@ -160,7 +160,8 @@ class DocumentRetriever:
             return []
         hits: dict[int, float] = {}
         for search in self._searches:
-            policy = Policy(*search.policy.masks)  # entity lists were applied when the corpus was loaded
+            # Entity lists were applied when the corpus was loaded.
+            policy = Policy(*search.policy.masks, audiences=search.policy.audience_list)
             found = index.search(
                 asked,
                 self._settings.top_k,
