@@ -1,8 +1,8 @@
 """Search a backend without trusting it. This is the part of this package that the engine uses.
 
 A policy is compiled to the words that it admits at an epoch, and the backend is asked at that epoch. Every hit is then
-tested by the word, times and entity that came with it and by the word in the label store, and scored again by our own
-kernel; and the number of hits must be right.
+tested by the word, times, entity and audience that came with it and by the word in the label store, and scored again
+by our own kernel; and the number of hits must be right.
 
 :func:`carag.backends.judged.judge` lists what is refused with :class:`~carag.errors.BackendFault`. A hit that fails
 only the label store's test is lag: its label was closed and the backend is behind. The backend must report the same row
@@ -34,6 +34,7 @@ from carag.index import Index, Plan
 from carag.limits import quoted
 from carag.policy import NEVER, QUARANTINE, Mask, Policy, Search
 from carag.policy.bits import whole_number
+from carag.policy.mask import ANY_AUDIENCE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -51,7 +52,7 @@ _TRIES: Final = 16
 _COUNTS: Final = 1024
 """Most counts that are cached."""
 _MOST: Final = 2**31 - 1
-_ANYTHING: Final = Search(Policy(Mask()), NEVER - 1)
+_ANYTHING: Final = Search(Policy(Mask(), audiences=ANY_AUDIENCE), NEVER - 1)
 
 _Answer = TypeVar("_Answer")
 

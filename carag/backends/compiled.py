@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from carag.backends.protocol import Admitted
 from carag.errors import InvalidArgument
-from carag.policy import MAX_ENTITY, Mask, Policy
+from carag.policy import EVERYBODY, MAX_ENTITY, Mask, Policy
 from carag.policy.mask import check_policy
 from carag.policy.time import instants
 
@@ -50,7 +50,8 @@ def admitted_at(
     open_words = _admitted(whole, words)
     if not open_words or allowed == ():
         return None
-    return Admitted(open_words, public, alive, allowed, denied, whole)
+    shared = None if whole.any_audience else (EVERYBODY, *whole.audiences)
+    return Admitted(open_words, public, alive, allowed, denied, shared, whole)
 
 
 @lru_cache(maxsize=256)

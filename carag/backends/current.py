@@ -67,8 +67,8 @@ class CurrentWords:
         if len(words) < len(keys):
             raise BackendFault("the backend returned a row that the store never had")
         is_open = [
-            all(admitted.policy.admits(word, entity) for word in (words[key], held.get(key, words[key])))
-            for key, entity in zip(keys, rows.entities.tolist(), strict=True)
+            all(admitted.policy.admits(word, *about) for word in (words[key], held.get(key, words[key])))
+            for key, *about in zip(keys, rows.entities.tolist(), rows.audiences.tolist(), strict=True)
         ]
         closed = Rows(*(column[~np.array(is_open, bool)] for column in rows))
         if closed.keys.size:
@@ -82,5 +82,5 @@ class CurrentWords:
 
 def _tested(rows: Rows) -> Iterator[tuple[int, ...]]:
     """Yield the key of each row and what a policy tests."""
-    columns = rows.keys, rows.words, rows.public_at, rows.expires_at, rows.entities
+    columns = rows.keys, *rows[2:]
     return zip(*(column.tolist() for column in columns), strict=True)

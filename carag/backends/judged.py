@@ -126,14 +126,14 @@ def _lengths(found: Found, asked: SearchAsked) -> NDArray[np.int64]:
 
 
 def _admissible(rows: Rows, asked: SearchAsked) -> None:
-    """Refuse rows whose own word, times or entity do not pass."""
+    """Refuse rows whose own word, times, entity or audience do not pass."""
     admitted, known = asked.admitted, frozenset(asked.admitted.words)
     if not (rows.public_at <= admitted.as_of).all() or not (rows.expires_at > admitted.alive_at).all():
         raise BackendFault("the backend returned a row that is not public yet, or has expired")
-    for word, entity in _pairs(rows):
-        if word not in known or not admitted.policy.admits(word, entity):
+    for word, entity, audience in _classes(rows):
+        if word not in known or not admitted.policy.admits(word, entity, audience):
             raise BackendFault("the backend returned a row that the policy does not admit")
 
 
-def _pairs(rows: Rows) -> AbstractSet[tuple[int, int]]:
-    return set(zip(rows.words.tolist(), rows.entities.tolist(), strict=False))
+def _classes(rows: Rows) -> AbstractSet[tuple[int, int, int]]:
+    return set(zip(rows.words.tolist(), rows.entities.tolist(), rows.audiences.tolist(), strict=False))

@@ -282,4 +282,6 @@ def _filter(admitted: Admitted, epoch: int) -> str:
         conditions.append(f"entity in {list(admitted.allow_entities)}")
     if admitted.deny_entities:
         conditions.append(f"entity not in {list(admitted.deny_entities)}")
+    if admitted.audiences is not None:
+        conditions.append(f"audience in {list(admitted.audiences)}")
     return " and ".join(conditions)

@@ -269,5 +269,6 @@ def _add(index: Index, rows: Rows) -> None:
         public_at=rows.public_at,
         expires_at=rows.expires_at,
         entities=rows.entities,
+        audiences=rows.audiences,
         allow_quarantine=True,
     )

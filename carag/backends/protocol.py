@@ -1,6 +1,6 @@
 """The contract of a vector backend, which stores rows, searches them, and states as data what it can promise.
 
-A backend knows keys, vectors, words, times, entities and epochs. It never holds text or policy logic:
+A backend knows keys, vectors, words, times, entities, audiences and epochs. It never holds text or policy logic:
 :class:`carag.backends.Checked` compiles a policy to the words that it admits, and trusts no answer.
 
 Every change is an epoch. A row holds from the epoch that brought it until before the one that ended it, ``[e0, e1)``. A
@@ -87,13 +87,15 @@ class Rows(NamedTuple):
     """(n,) minutes since 1970-01-01T00:00Z."""
     entities: NDArray[np.uint32]
     """(n,) the number of the entity, or set of entities, that a row is about; 0 for none."""
+    audiences: NDArray[np.uint32]
+    """(n,) the number of the audience that a row is for; 0 for everybody."""
 
 
 class Admitted(NamedTuple):
     """A policy compiled at an epoch: what a backend is asked for.
 
     A row is admissible if its word is in ``words``, ``public_at <= as_of``, ``alive_at < expires_at``, and the policy's
-    lists admit its entity. A word unknown at the epoch is not listed, and is therefore closed.
+    lists admit its entity and its audience. A word unknown at the epoch is not listed, and is therefore closed.
     """
 
     words: tuple[int, ...]
@@ -106,6 +108,8 @@ class Admitted(NamedTuple):
     """The only entities that a row may have, ascending; None means any. Never empty."""
     deny_entities: tuple[int, ...]
     """Entities that a row must not have, ascending."""
+    audiences: tuple[int, ...] | None
+    """The only audiences that a row may have, ascending, 0 for everybody among them; None means any."""
     policy: Policy
     """The policy itself, for a backend that tests words by their bits."""
 

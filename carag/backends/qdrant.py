@@ -1,8 +1,8 @@
 """Store rows as points of Qdrant, and search them exactly.
 
-A version of a row is a point with integers for its epochs, word, times and entity as payload; the register is a second
-collection. Vectors are compared by dot product, because with cosine Qdrant would normalise them and not keep them as
-given. No graph is built: ``exact`` scores every point that passes the filter.
+A version of a row is a point with integers for its epochs, word, times, entity and audience as payload; the register is
+a second collection. Vectors are compared by dot product, because with cosine Qdrant would normalise them and not keep
+them as given. No graph is built: ``exact`` scores every point that passes the filter.
 
 Every write waits, in the strong order of the shard's leader, for all replicas, and every read asks all replicas.
 According to Qdrant's documentation, replicas of a point may otherwise stay different.
@@ -337,5 +337,7 @@ def _filter(admitted: Admitted, epoch: int) -> Any:
     ]
     if admitted.allow_entities is not None:
         wanted.append(_any("entity", admitted.allow_entities))
+    if admitted.audiences is not None:
+        wanted.append(_any("audience", admitted.audiences))
     denied = [_any("entity", admitted.deny_entities)] if admitted.deny_entities else None
     return Filter(must=wanted, must_not=denied)

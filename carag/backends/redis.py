@@ -93,8 +93,9 @@ the graph's entry point if the node reaches above that point, which can happen a
 node waits until added points, whose levels are random, reach as high; then all of these are removed. Of 40,000 rows,
 removed from the highest down, one waited for 933 points, 34 ms; in the usual order of removal, none waited.
 """
-_FIXED: Final = struct.Struct("<qqIIIII")
-"""The fixed part of a stored version: ``e0``, ``e1``, word, public_at, expires_at, entity, dim; its vector follows."""
+_FIXED: Final = struct.Struct("<qqIIIIII")
+"""The fixed part of a stored version: ``e0``, ``e1``, word, public_at, expires_at, entity, audience, dim. Its vector
+follows."""
 
 _Stored: TypeAlias = dict[int, bytes]
 """The versions of a key, by ``e0``."""
@@ -293,7 +294,7 @@ class RedisBackend(VersionedLoads):
             by_part[tags[key % len(tags)]].append(key)
         answers = self._ask([("HMGET", f"{tag}:rows", *listed) for tag, listed in by_part.items()])
         found = [
-            (key, np.frombuffer(one, "<f4", offset=_FIXED.size), *fields[2:6], *fields[:2])
+            (key, np.frombuffer(one, "<f4", offset=_FIXED.size), *fields[2:7], *fields[:2])
             for listed, stored in zip(by_part.values(), answers, strict=True)
             for key, text in zip(listed, stored, strict=True)
             for one in _unpacked(text).values()
@@ -394,6 +395,8 @@ def _filter(admitted: Admitted, epoch: int) -> str:
         conditions.append(f".n in {_list(admitted.allow_entities)}")
     if admitted.deny_entities:
         conditions.append(f"not (.n in {_list(admitted.deny_entities)})")
+    if admitted.audiences is not None:
+        conditions.append(f".s in {_list(admitted.audiences)}")
     return " and ".join(conditions)
 
 
@@ -403,7 +406,7 @@ def _list(numbers: Iterable[int]) -> str:
 
 def _packed(versions: Versions) -> Iterator[bytes]:
     rows = versions.rows
-    columns = (versions.e0, versions.e1, rows.words, rows.public_at, rows.expires_at, rows.entities)
+    columns = (versions.e0, versions.e1, *rows[2:])
     for fields, vector in zip(
         zip(*(one.tolist() for one in columns), strict=True), rows.vectors, strict=True
     ):
@@ -445,7 +448,7 @@ def _vector(version: bytes) -> bytes:
 
 def _attributes(version: bytes) -> str:
     """Write the attributes of a version that the filter tests."""
-    return json.dumps(dict(zip("azwpxn", _FIXED.unpack_from(version), strict=False)))
+    return json.dumps(dict(zip("azwpxns", _FIXED.unpack_from(version), strict=False)))
 
 
 def _element(key: int, e0: int) -> str:

@@ -2,7 +2,8 @@
 
 The state root is SHA-256 over ``carag rows 1``, a line feed, and every row in the order of keys: the key (8 bytes),
 word, ``public_at``, ``expires_at`` and entity (4 bytes each) as unsigned integers, the length of the vector (4 bytes),
-and its coordinates as IEEE 754 numbers of 32 bits; all big-endian. Backends keep vectors bit for bit, so two backends
+and its coordinates as IEEE 754 numbers of 32 bits; all big-endian. If the row is not for everybody, the highest bit of
+the length is set, and the audience (4 bytes) follows the length. Backends keep vectors bit for bit, so two backends
 with the same rows have the same root, and any missing, added or changed row gives a different one.
 """
 
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from carag.errors import BackendFault, InvalidArgument
+from carag.policy import EVERYBODY
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -26,6 +28,10 @@ if TYPE_CHECKING:
 BLOCK: Final = 4096
 """Rows read or written at a time."""
 _PREFIX: Final = b"carag rows 1\n"
+_HAS_AUDIENCE: Final = 1 << 31
+"""Set in the length of the vector of a row that is not for everybody."""
+_AUDIENCE: Final = slice(28, 32)
+"""Where the audience is in a record; a state root leaves it out if it is everybody."""
 
 
 class StateRoot:
@@ -54,7 +60,10 @@ class StateRoot:
         if keys[0] <= self._last or not (np.diff(keys) > 0).all():
             raise InvalidArgument("a key comes twice, or before one that was hashed; want ascending keys")
         self._last = int(keys[-1])
-        self._hash.update(records.tobytes())
+        bytes_of = records.view(np.uint8).reshape(len(records), -1)
+        is_there = np.ones(bytes_of.shape, bool)
+        is_there[records["audience"] == EVERYBODY, _AUDIENCE] = False
+        self._hash.update(bytes_of[is_there].tobytes())
 
     def hex(self) -> str:
         """Return the root so far, in hexadecimal."""
@@ -62,16 +71,17 @@ class StateRoot:
 
 
 def records_of(rows: Rows) -> NDArray[Any]:
-    """Return rows as the records that a state root hashes, by ascending key."""
+    """Return rows as records of equal size, by ascending key; a state root hashes them without the audience 0."""
     dim = rows.vectors.shape[1]
-    names = ("word", "public_at", "expires_at", "entity", "dim")
+    names = ("word", "public_at", "expires_at", "entity", "dim", "audience")
     kind = np.dtype([("key", ">u8"), *((name, ">u4") for name in names), ("vector", ">f4", (dim,))])
     order = np.argsort(rows.keys, kind="stable")
     records = np.empty(len(order), kind)
     columns: list[NDArray[Any]] = [rows.keys, rows.words, rows.public_at, rows.expires_at, rows.entities]
     for name, column in zip(("key", *names), columns, strict=False):
         records[name] = column[order]
-    records["dim"], records["vector"] = dim, rows.vectors[order]
+    records["audience"], records["vector"] = rows.audiences[order], rows.vectors[order]
+    records["dim"] = np.where(records["audience"] == EVERYBODY, dim, dim | _HAS_AUDIENCE)
     return records
 
 

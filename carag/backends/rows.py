@@ -25,6 +25,7 @@ _COLUMNS: Final = {
     "public_at": np.uint32,
     "expires_at": np.uint32,
     "entities": np.uint32,
+    "audiences": np.uint32,
 }
 
 
@@ -36,6 +37,7 @@ def rows_of(
     public_at: ArrayLike = 0,
     expires_at: ArrayLike = NEVER,
     entities: ArrayLike = 0,
+    audiences: ArrayLike = 0,
 ) -> Rows:
     """Make rows, even with quarantined words; parameters and errors are those of :meth:`carag.Index.add`.
 
@@ -58,6 +60,7 @@ def rows_of(
             public_at=public_at,
             expires_at=expires_at,
             entities=entities,
+            audiences=audiences,
             allow_quarantine=True,
         )
         return few_rows(index, given)
@@ -73,6 +76,7 @@ def few_rows(index: Index, keys: ArrayLike) -> Rows:
         index.public_at(wanted),
         index.expires_at(wanted),
         index.entities(wanted),
+        index.audiences(wanted),
     )
 
 

@@ -463,7 +463,7 @@ class Conformance:
             assert (before.dtype, before.tobytes()) == (after.dtype, after[order].tobytes())
         if not self.compares_words:
             return
-        everything = Admitted(tuple(words), last - 1, last - 1, None, (), EVERYTHING)
+        everything = Admitted(tuple(words), last - 1, last - 1, None, (), (0,), EVERYTHING)
         assert 4 == backend.count(everything._replace(as_of=last - 3))
         for word, key, entity in zip(words, keys, given.entities.tolist(), strict=True):
             asked = everything._replace(words=(word,), allow_entities=(entity,))

@@ -73,11 +73,11 @@ class MemoryBackend(VersionedLoads):
             self._set(at, epoch)
 
     def _set(self, at, epoch):
-        self.store.write(lambda: self.store.versions.update({at: (*self.store.versions[at][:7], epoch)}))
+        self.store.write(lambda: self.store.versions.update({at: (*self.store.versions[at][:8], epoch)}))
 
     def _drop(self, condition):
         for at, version in list(self.store.versions.items()):
-            if condition(*version[6:]):
+            if condition(*version[7:]):
                 self.store.write(lambda at=at: self.store.versions.pop(at, None))
 
     def _drop_after(self, epoch):
@@ -88,7 +88,7 @@ class MemoryBackend(VersionedLoads):
 
     def _reopen_after(self, epoch):
         for at, version in list(self.store.versions.items()):
-            if epoch < version[7] < NEVER:
+            if epoch < version[8] < NEVER:
                 self._set(at, NEVER)
 
     def _live(self, keys, register):
@@ -98,7 +98,7 @@ class MemoryBackend(VersionedLoads):
         )
 
     def _holding(self, epoch):
-        return [one for one in list(self.store.versions.values()) if one[6] <= epoch < one[7]]
+        return [one for one in list(self.store.versions.values()) if one[7] <= epoch < one[8]]
 
     def _admitted(self, admitted, epoch):
         allowed, denied = admitted.allow_entities, admitted.deny_entities
@@ -110,6 +110,7 @@ class MemoryBackend(VersionedLoads):
             and one[4] > admitted.alive_at
             and (allowed is None or one[5] in allowed)
             and one[5] not in denied
+            and (admitted.audiences is None or one[6] in admitted.audiences)
         ]
 
     def _counted(self, admitted, register):

@@ -71,8 +71,8 @@ class Lying:
         others = self._others
         closed = [
             at
-            for at, (word, entity) in enumerate(zip(others.words, others.entities, strict=True))
-            if not admitted.policy.admits(int(word), int(entity))
+            for at, about in enumerate(zip(others.words, others.entities, others.audiences, strict=True))
+            if not admitted.policy.admits(*map(int, about))
         ]
         if not closed:
             return None
@@ -114,6 +114,7 @@ class Lying:
         row = Rows(*(column[:1].copy() for column in self._others))
         row.keys[:] = 10**12
         row.words[:], row.public_at[:], row.expires_at[:] = admitted.words[0], 0, 2**32 - 1
+        row.audiences[:] = 0
         row.entities[:] = 0 if admitted.allow_entities is None else admitted.allow_entities[0]
         return self._in_place_of_one(found, queries, row)
 

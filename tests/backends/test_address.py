@@ -66,10 +66,13 @@ def test_an_unreachable_server_is_reported_without_its_secret(nodes, monkeypatch
 
 def test_a_filter_has_no_empty_list():
     """Nor a list that the policy lacks."""
-    asked = Admitted((ONE,), 0, 0, None, (), EVERYTHING)
+    asked = Admitted((ONE,), 0, 0, None, (), (0,), EVERYTHING)
     assert ".n" not in redis_filter(asked, 1)
     assert "[]" not in redis_filter(asked, 1)
     assert "entity" not in milvus_filter(asked, 1)
+    assert "audience in [0]" in milvus_filter(asked, 1)
+    assert "audience" not in milvus_filter(asked._replace(audiences=None), 1)
+    assert ".s in [0,7]" in redis_filter(asked._replace(audiences=(0, 7)), 1)
     both = asked._replace(allow_entities=(1, 2), deny_entities=(3,))
     assert ".n in [1,2] and not (.n in [3])" in redis_filter(both, 1)
     assert "entity in [1, 2] and entity not in [3]" in milvus_filter(both, 1)

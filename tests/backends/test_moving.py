@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import struct
 from urllib.parse import quote
 
 import numpy as np
@@ -55,6 +56,43 @@ def test_the_state_root_is_the_documented_one():
     assert hashlib.sha256(text).hexdigest() == state_root(filled(rows), [2, 7])
 
 
+def read_back(text, dim):
+    """Read what a state root hashes, after its prefix: key, four numbers, audience and vector of each row."""
+    at, found = len(b"carag rows 1\n"), []
+    while at < len(text):
+        *fixed, length = struct.unpack_from(">Q5I", text, at)
+        at += struct.calcsize(">Q5I")
+        (audience,) = struct.unpack_from(">I", text, at) if length >> 31 else (0,)
+        at += 4 * (length >> 31)
+        assert (length & ~(1 << 31)) == dim
+        found.append((*fixed, audience, text[at : at + 4 * dim]))
+        at += 4 * dim
+    return found
+
+
+@pytest.mark.filterwarnings("ignore::carag.errors.UnlabelledWarning")
+@given(st.integers(0, 2**32))
+def test_what_a_state_root_hashes_can_be_read_in_one_way(seed):
+    """Every row comes back, whatever its audience; only a row that is not for everybody has one in the text."""
+    rows, root = drawn_world(np.random.default_rng(seed)).rows, StateRoot()
+    root._hash = Heard()
+    root.add(rows)
+    keys, vectors, *others = (column[np.argsort(rows.keys)] for column in rows)
+    columns = (keys, *others, vectors.astype(">f4"))
+    expected = [(*map(int, numbers), vector.tobytes()) for *numbers, vector in zip(*columns, strict=True)]
+    assert read_back(root._hash.text, rows.vectors.shape[1]) == expected
+
+
+class Heard:
+    """Keeps what it should hash."""
+
+    def __init__(self):
+        self.text = b"carag rows 1\n"
+
+    def update(self, more):
+        self.text += more
+
+
 @pytest.mark.filterwarnings("ignore::carag.errors.UnlabelledWarning")
 @given(st.integers(0, 2**32), st.integers(1, 50), st.integers(1, 50))
 def test_the_state_root_depends_on_the_rows_alone(seed, size, other):
@@ -74,7 +112,7 @@ def test_the_state_root_depends_on_the_rows_alone(seed, size, other):
 
 @pytest.mark.parametrize("column", Rows._fields)
 def test_any_change_changes_the_root(column):
-    """A key, one bit of a vector, a word, a time, an entity."""
+    """A key, one bit of a vector, a word, a time, an entity, an audience."""
     changed = {name: values.copy() for name, values in FEW._asdict().items()}
     bits = changed[column].view(np.uint32) if column == "vectors" else changed[column]
     bits[-1] ^= 1 if column != "keys" else 1 << 40

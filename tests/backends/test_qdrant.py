@@ -98,7 +98,7 @@ class TestLoads(Loads):
 
 
 def asked(*words: int, **more) -> Admitted:
-    return Admitted(words, 0, 0, None, (), EVERYTHING)._replace(**more)
+    return Admitted(words, 0, 0, None, (), (0,), EVERYTHING)._replace(**more)
 
 
 def test_what_was_deleted_leaves_the_engine(monkeypatch):

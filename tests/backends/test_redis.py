@@ -116,7 +116,7 @@ class TestKills(Kills):
 
 
 def counted(backend: RedisBackend, *words: int, **more) -> int:
-    return backend.count(Admitted(words, 0, 0, None, (), EVERYTHING)._replace(**more))
+    return backend.count(Admitted(words, 0, 0, None, (), (0,), EVERYTHING)._replace(**more))
 
 
 def test_a_search_takes_as_many_words_as_declared(cluster):

@@ -25,7 +25,7 @@ ONE, TWO, THREE = (policy_word(bits) for bits in (1, 2, 4))
 
 
 def admitted(*words: int) -> Admitted:
-    return Admitted(tuple(sorted(words)), 0, 0, None, (), ANY)
+    return Admitted(tuple(sorted(words)), 0, 0, None, (), (0,), ANY)
 
 
 def seen(backend: MemoryBackend, at: int | None = None) -> dict[int, int]:
@@ -281,7 +281,10 @@ def test_an_engine_that_goes_back_is_refused():
         backend.state()
 
 
-@pytest.mark.parametrize("text", ["{}", "[1]", "[1,2,[1],{},[]]", '["a",2,[1],[],[0,0,0,0,0]]', "\x00"])
+@pytest.mark.parametrize(
+    "text",
+    ["{}", "[1]", "[2,1,2,[1],{},[]]", '[2,"a",2,[1],[],[0,0,0,0,0]]', "[1,1,[1],[],[0,0,0,0,0]]", "\x00"],
+)
 def test_an_invalid_register_is_refused(text):
     """Whatever the text is."""
     store = Store()

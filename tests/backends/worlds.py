@@ -29,13 +29,13 @@ class World(NamedTuple):
     @classmethod
     def of(cls, rows: Rows) -> World:
         index = Index(rows.vectors.shape[1], M=4, ef_construction=10)
-        columns = {name: getattr(rows, name) for name in ("public_at", "expires_at", "entities")}
+        columns = {name: getattr(rows, name) for name in ("public_at", "expires_at", "entities", "audiences")}
         index.add(rows.vectors, rows.words, rows.keys, allow_quarantine=True, **columns)
         return cls(rows, index, Labels(zip(rows.keys.tolist(), rows.words.tolist(), strict=True)))
 
 
 def drawn_world(rng: np.random.Generator, most: int = 60, dim: int = 8) -> World:
-    """Draw clusters, copies and extreme lengths; unlabelled and quarantined words, times, entities."""
+    """Draw clusters, copies and extreme lengths; unlabelled and quarantined words, times, entities, audiences."""
     n = int(rng.integers(1, most))
     vectors = draw_vectors(rng, n, dim)
     vectors[~vectors.any(axis=1)] = 1.0

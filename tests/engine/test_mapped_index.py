@@ -49,7 +49,7 @@ def test_an_index_of_an_earlier_format_is_built_anew(home: Path, caplog: pytest.
         before = engine.retrieve("Which branch?", SESSION).passages
     path = home / "index.carag"
     data = bytearray(path.read_bytes())
-    data[8] -= 1
+    data[8] = 1
     path.write_bytes(data)
     with CorpusStore.open(home / "corpus.db") as store:
         store.meta_update({"index_header": header_hash(path, 768)})

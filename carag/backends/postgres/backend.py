@@ -277,7 +277,7 @@ class PostgresBackend(PostgresLoads):
         self._copy(db, rows, epoch)
 
     def _copy(self, db: Any, rows: Rows, epoch: int) -> None:
-        columns = "collection, key, e0, word, public_at, expires_at, entity, v"
+        columns = "collection, key, e0, word, public_at, expires_at, entity, audience, v"
         into = "live"
         if self._place.is_fenced:  # COPY into a table with row-level security is refused
             db.execute("CREATE TEMPORARY TABLE staged (LIKE live) ON COMMIT DROP")

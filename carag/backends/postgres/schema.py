@@ -6,7 +6,7 @@ rows, and since when; ``change`` has the batches, each of which made one epoch; 
 written last. Rows of a load are in ``live`` at once, for the next epoch; ``loading`` has the load's position and the
 number of its rows with each word.
 
-Words, times and entities are ``bigint``, because all 32 bits of each are unsigned.
+Words, times, entities and audiences are ``bigint``, because all 32 bits of each are unsigned.
 
 The owner of the tables sees all of them. Row-level security limits any other account to the collections that name it,
 whatever the statement.
@@ -21,7 +21,7 @@ from carag.postgres.locks import lock
 
 FOREVER: Final = (1 << 63) - 1
 """The end of a word that still has rows."""
-_FORMAT: Final = "vectors of CARAG, format 1"
+_FORMAT: Final = "vectors of CARAG, format 2"
 _PLAIN: Final = 1900
 """Greatest vector length that is kept in the row's page of 8 kB; longer ones are stored out of line, and are slower."""
 _TABLES: Final = """
@@ -57,6 +57,7 @@ CREATE TABLE live (
     public_at bigint NOT NULL,
     expires_at bigint NOT NULL,
     entity bigint NOT NULL,
+    audience bigint NOT NULL,
     v public.vector NOT NULL,
     PRIMARY KEY (collection, key)
 ) PARTITION BY LIST (collection);

@@ -74,7 +74,8 @@ WHERE NOT EXISTS (SELECT FROM live WHERE live.collection = %(c)s AND live.key = 
 """
 """The smallest of the keys that no live row has, or NULL."""
 END: Final = """
-INSERT INTO past SELECT collection, key, e0, word, public_at, expires_at, entity, v, %(epoch)s::bigint FROM live
+INSERT INTO past SELECT collection, key, e0, word, public_at, expires_at, entity, audience, v, %(epoch)s::bigint
+FROM live
 WHERE collection = %(c)s AND key = ANY(%(keys)s::bigint[])
 """
 """End the versions of live rows at an epoch."""
@@ -107,6 +108,7 @@ def parameters(collection: int, epoch: int, admitted: Admitted) -> dict[str, Any
         "alive_at": admitted.alive_at,
         "allowed": list(admitted.allow_entities or ()),
         "denied": list(admitted.deny_entities),
+        "audiences": list(admitted.audiences or ()),
     }
 
 
@@ -116,6 +118,8 @@ def _test(admitted: Admitted) -> str:
         test += " AND entity = ANY(%(allowed)s::bigint[])"
     if admitted.deny_entities:
         test += " AND entity <> ALL(%(denied)s::bigint[])"
+    if admitted.audiences is not None:
+        test += " AND audience = ANY(%(audiences)s::bigint[])"
     return test
 
 

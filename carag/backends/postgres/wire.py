@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 
-COLUMNS: Final = ("key", "word", "public_at", "expires_at", "entity", "v")
+COLUMNS: Final = ("key", "word", "public_at", "expires_at", "entity", "audience", "v")
 """A row's columns, in the order in which they are read."""
 _HEAD: Final = b"PGCOPY\n\xff\r\n\0" + bytes(8)
 _TAIL: Final = b"\xff\xff"
@@ -53,10 +53,10 @@ def adapt_vectors(db: Any) -> None:
 
 
 def copy_blocks(rows: Rows, collection: int, epoch: int) -> Iterator[bytes]:
-    """Yield the bytes of a binary COPY of (collection, key, e0, word, public_at, expires_at, entity, v)."""
+    """Yield the bytes of a binary COPY of (collection, key, e0, word, public_at, expires_at, entity, audience, v)."""
     dim = rows.vectors.shape[1]
     fields: list[tuple[str, str, int]] = [("collection", ">i4", 4)]
-    fields += [(name, ">i8", 8) for name in ("key", "e0", "word", "public_at", "expires_at", "entity")]
+    fields += [(name, ">i8", 8) for name in ("key", "e0", *COLUMNS[1:-1])]
     layout: list[Any] = [("fields", ">i2")]
     for name, kind, _ in fields:
         layout += [(f"{name} size", ">i4"), (name, kind)]
@@ -71,19 +71,16 @@ def copy_blocks(rows: Rows, collection: int, epoch: int) -> Iterator[bytes]:
         block["collection"], block["e0"] = collection, epoch
         block["key"], block["word"], block["v"] = part.keys, part.words, part.vectors
         block["public_at"], block["expires_at"] = part.public_at, part.expires_at
-        block["entity"] = part.entities
+        block["entity"], block["audience"] = part.entities, part.audiences
         yield block.tobytes()
     yield _TAIL
 
 
 def rows_from(found: Sequence[tuple[Any, ...]], dim: int) -> Rows:
     """Make rows from tuples in the order of :data:`COLUMNS`."""
-    keys, words, public_at, expires_at, entities, vectors = zip(*found, strict=True) if found else [()] * 6
+    keys, *numbers, vectors = zip(*found, strict=True) if found else [()] * len(COLUMNS)
     return Rows(
         np.array(keys, np.int64),
         np.array(vectors, np.float32).reshape(len(keys), dim),
-        np.array(words, np.uint32),
-        np.array(public_at, np.uint32),
-        np.array(expires_at, np.uint32),
-        np.array(entities, np.uint32),
+        *(np.array(column, np.uint32) for column in numbers),
     )

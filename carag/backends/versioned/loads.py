@@ -18,6 +18,7 @@ from carag.backends.versioned.versions import Versions, check_rows, no_rows, row
 from carag.errors import InvalidArgument
 from carag.policy import NEVER as LAST_MINUTE
 from carag.policy import Mask, Policy
+from carag.policy.mask import ANY_AUDIENCE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -76,8 +77,8 @@ class VersionedLoads(VersionedBackend):
         words = tuple(load.register.words)
         if not words:
             return 0
-        # Any times and entity: the latest ``as_of``, and an ``alive_at`` before every expiry.
-        everything = Admitted(words, LAST_MINUTE, -1, None, (), Policy(Mask()))
+        # Any times, entity and audience: the latest ``as_of``, and an ``alive_at`` before every expiry.
+        everything = Admitted(words, LAST_MINUTE, -1, None, (), None, Policy(Mask(), audiences=ANY_AUDIENCE))
         return self._counted(everything, load.register) - sum(current.rows)
 
     def get_loaded(self, keys: Sequence[int], *, batch: str) -> Rows:

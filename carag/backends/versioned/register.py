@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from carag.errors import MALFORMED, BackendFault
+
+_FORMAT: Final = 2
+"""Since rows have audiences."""
 
 
 class Sweep(NamedTuple):
@@ -56,25 +59,28 @@ class Register(NamedTuple):
         return cls(0, 0, (0,) * parts, {}, Sweep(0, 0, 0, 0, 0.0))
 
     def text(self) -> str:
-        """Return the register as JSON.
+        """Return the register as JSON, after the number of its format.
 
         Examples
         --------
         >>> Register(1, 2, (1,), {134217729: 1}, Sweep(0, 0, 0, 1, 5.0)).text()
-        '[1,2,[1],[[134217729,1]],[0,0,0,1,5.0]]'
+        '[2,1,2,[1],[[134217729,1]],[0,0,0,1,5.0]]'
         """
-        listed = (self.epoch, self.dim, self.rows, list(self.words.items()), self.sweep)
+        listed = (_FORMAT, self.epoch, self.dim, self.rows, list(self.words.items()), self.sweep)
         return json.dumps(listed, separators=(",", ":"))
 
     @classmethod
     def read(cls, text: str) -> Register:
         """Read what :meth:`text` wrote; raise BackendFault if it is not that."""
         try:
-            epoch, dim, rows, words, sweep = json.loads(text)
+            form, epoch, dim, rows, words, sweep = json.loads(text)
+            if form != _FORMAT:
+                raise ValueError(form)
             return cls(int(epoch), int(dim), tuple(map(int, rows)), dict(words), Sweep(*sweep))
         except MALFORMED as error:
             raise BackendFault(
-                "the register of a backend is not valid; restore it, or build it again"
+                "the register of a backend is not valid, or of a version before rows had audiences; restore it, "
+                "or build it again"
             ) from error
 
 

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 NEVER: Final = (1 << 53) - 1
 """The end of a version that holds: the greatest integer that is exact even if an engine compares doubles."""
-NUMBERS: Final = ("key", "word", "public_at", "expires_at", "entity", "e0", "e1")
+NUMBERS: Final = ("key", "word", "public_at", "expires_at", "entity", "audience", "e0", "e1")
 """What an engine holds about a version in addition to its vector, by name."""
 _TYPES: Final[tuple[np.dtype[Any], ...]] = tuple(
-    np.dtype(name) for name in ("int64", "float32", "uint32", "uint32", "uint32", "uint32")
+    np.dtype(name) for name in ("int64", "float32", *["uint32"] * 5)
 )
 """The types of the columns of rows."""
 _UNIT: Final = 1e-3
@@ -42,15 +42,14 @@ class Versions(NamedTuple):
 
     @classmethod
     def listed(cls, items: Sequence[Sequence[object]], dim: int) -> Versions:
-        """Make columns from versions: key, vector, word, public_at, expires_at, entity, e0, e1."""
+        """Make columns from versions: key, vector, word, public_at, expires_at, entity, audience, e0, e1."""
         rows = rows_from(items, dim)
-        e0, e1 = (np.array([item[i] for item in items], np.int64) for i in (6, 7))
+        e0, e1 = (np.array([item[i] for item in items], np.int64) for i in (7, 8))
         return cls(rows, e0, e1)
 
     def numbered(self) -> list[dict[str, int]]:
         """Return the numbers of each version by name: what :func:`version_item` reads."""
-        keys, _, words, public_at, expires_at, entities = self.rows
-        columns = (keys, words, public_at, expires_at, entities, self.e0, self.e1)
+        columns = (self.rows.keys, *self.rows[2:], self.e0, self.e1)
         return [
             dict(zip(NUMBERS, values, strict=True))
             for values in zip(*(column.tolist() for column in columns), strict=True)
@@ -64,7 +63,7 @@ def version_item(numbers: Mapping[str, int], vector: object) -> tuple[object, ..
 
 
 def rows_from(items: Sequence[Sequence[object]], dim: int) -> Rows:
-    """Make columns from rows: key, vector, word, public_at, expires_at, entity; anything after is ignored."""
+    """Make columns from rows: key, vector, word, public_at, expires_at, entity, audience; anything after is ignored."""
     if not items:
         return no_rows(dim)
     return Rows(
