@@ -1,0 +1,257 @@
+"""Documents that are shared with some only: an oracle in plain sets, groups, twins, history, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from carag import Document, Engine, Session
+from carag.audit import Verdict, verify_receipt
+from carag.errors import InvalidArgument
+from carag.retrieval import ConfidenceGate
+from tests.engine.documents import QUESTION, Clock, Counting
+from tests.sizes import SIZE
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+REVIEW = Session(role="compliance", purpose="review")
+READER = Session(role="public", purpose="read")
+USERS = [f"user:u{number}" for number in range(6)]
+GROUPS = [f"group:g{number}" for number in range(8)]
+DOCUMENTS, SESSIONS = {"quick": (60, 60), "release": (300, 600)}.get(SIZE, (2000, 5000))
+
+
+def opened(store: Path, **settings: Any) -> Engine:
+    return Engine.open(
+        store,
+        profile="generic",
+        embedder=Counting(),
+        gate=ConfidenceGate(-1),
+        **{"clock": Clock(), **settings},
+    )
+
+
+def memo(name: str, **changes: Any) -> Document:
+    return Document(**{"id": name, "text": f"Branches report, says {name}.", "bits": (), **changes})
+
+
+def found(engine: Engine, *principals: str, session: Session = REVIEW) -> set[str]:
+    asked = replace(session, principals=frozenset(principals))
+    return {one.document_id for one in engine.retrieve(QUESTION, asked, 400).passages}
+
+
+def state(engine: Engine, folder: Path, groups: dict[str, list[str]]) -> None:
+    """Import groups."""
+    file = folder / "groups.jsonl"
+    lines = (json.dumps({"group": group, "members": members}) for group, members in groups.items())
+    file.write_text("".join(f"{line}\n" for line in lines), "utf-8")
+    engine.contents.import_groups(file)
+
+
+# --- laws ---
+
+
+def nested(random: Random) -> dict[str, list[str]]:
+    """Make groups, each of people and of later groups only, so that there is no cycle."""
+    return {
+        group: random.sample(USERS, random.randint(0, 3)) + random.sample(GROUPS[at + 1 :], min(2, 7 - at))
+        for at, group in enumerate(GROUPS[:-1])  # the last one is never stated
+    }
+
+
+def above(principals: set[str], groups: dict[str, list[str]]) -> set[str]:
+    held = set(principals)
+    while more := {group for group, members in groups.items() if held & {*members}} - held:
+        held |= more
+    return held
+
+
+def admits(document: Document, held: set[str], denied: set[str], groups: dict[str, list[str]]) -> bool:
+    """Read the two lists of a document plainly."""
+    allow, deny = document.allow, set(document.deny)
+    if not denied and (allow is not None or deny):
+        return False
+    if denied & deny or any(one.startswith("group:") and one not in groups for one in deny):
+        return False
+    return allow is None or bool(held & {*allow})
+
+
+def shared(random: Random, number: int) -> Document:
+    allow = None if random.random() < 0.3 else random.sample(USERS + GROUPS, random.randint(0, 3))
+    deny = random.sample(USERS + GROUPS, random.choice([0, 0, 0, 1, 2]))
+    return memo(f"d{number:04}", allow=allow, deny=deny)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_a_session_finds_what_is_shared_with_it_and_nothing_else(tmp_path: Path, seed: int) -> None:
+    random = Random(seed)  # noqa: S311 - a seeded world, not a secret
+    groups = nested(random)
+    documents = [shared(random, number) for number in range(DOCUMENTS)]
+    with opened(tmp_path / "store") as engine:
+        state(engine, tmp_path, groups)
+        engine.add(documents)
+        for _ in range(SESSIONS):
+            stated = {*random.sample(USERS + GROUPS, random.randint(0, 3))}
+            kept = {one for one in stated if random.random() < 0.7}
+            session = replace(REVIEW, principals=frozenset(stated)).narrow(principals=kept)
+            expected = {
+                one.id for one in documents if admits(one, above(kept, groups), above(stated, groups), groups)
+            }
+            retrieval = engine.retrieve(QUESTION, session, 5)
+            got = {one.document_id for one in retrieval.passages}
+            assert got <= expected
+            assert len(got) == min(5, len(expected))
+            assert {one.document_id for one in engine.retrieve(QUESTION, session, 400).passages} == expected
+
+
+def test_hidden_documents_and_groups_change_nothing_that_a_reader_gets(tmp_path: Path) -> None:
+    """Twins of a store that differ in what the reader may not know."""
+    answers = []
+    for twin, hidden in (("a", []), ("b", [f"s{number}" for number in range(9)])):
+        with opened(tmp_path / twin) as engine:
+            groups = {"group:desk": ["user:ana"]}
+            state(engine, tmp_path, groups | ({"group:deal": ["user:bo", "user:cy"]} if hidden else {}))
+            engine.add(
+                [
+                    memo("open"),
+                    memo("desk", allow=["group:desk"]),
+                    *(memo(name, allow=["group:deal"]) for name in hidden),
+                ]
+            )
+            ana = replace(READER, principals=frozenset({"user:ana"}))
+            retrieval = engine.retrieve(QUESTION, ana, 10)
+            receipt = json.loads(json.loads(retrieval.receipt.to_bytes())["record"])
+            answers.append(
+                (
+                    [(one.chunk_id, one.similarity) for one in retrieval.passages],
+                    receipt["index"]["admissible"],
+                    retrieval.withheld,
+                    engine.ask(QUESTION, ana).text,
+                    [engine.explain(f"{name}:00000", ana).why for name in ("s1", "desk", "absent")],
+                )
+            )
+    assert answers[0] == answers[1]
+    assert answers[0][1] == 2
+
+
+# --- changes ---
+
+
+def test_a_new_audience_is_seen_by_the_next_question_without_embedding_again(tmp_path: Path) -> None:
+    embedder = Counting()
+    with opened(tmp_path / "store", embedder=embedder) as engine:
+        engine.add([memo("plan", allow=["user:ana"])])
+        assert (found(engine, "user:ana"), found(engine, "user:bo")) == ({"plan"}, set())
+        many = len(embedder.texts)
+        engine.add([memo("plan", allow=["user:bo"])])
+        assert (found(engine, "user:ana"), found(engine, "user:bo")) == (set(), {"plan"})
+        assert len(embedder.texts) == many
+        engine.add([memo("plan")])
+        assert found(engine) == {"plan"}
+
+
+def test_what_was_known_then_is_shared_as_it_was_then(tmp_path: Path) -> None:
+    """A record can be asked for again with its `known_at`."""
+    clock = Clock()
+    with opened(tmp_path / "store", clock=clock) as engine:
+        engine.add([memo("plan", allow=["user:ana"])])
+        clock.pass_(hours=1)
+        then = clock.now
+        clock.pass_(hours=1)
+        engine.add([memo("plan", allow=["user:bo"])])
+        past = replace(REVIEW, known_at=then)
+        assert found(engine, "user:ana", session=past) == {"plan"}
+        assert found(engine, "user:bo", session=past) == set()
+        assert found(engine, "user:bo") == {"plan"}
+
+
+def test_a_group_moved_under_another_is_effective_at_once(tmp_path: Path) -> None:
+    with opened(tmp_path / "store") as engine:
+        state(engine, tmp_path, {"group:bank": [], "group:desk": ["user:ana"]})
+        engine.add([memo("plan", allow=["group:bank"])])
+        assert found(engine, "user:ana") == set()
+        state(engine, tmp_path, {"group:bank": ["group:desk"]})
+        assert found(engine, "user:ana") == {"plan"}
+        state(engine, tmp_path, {"group:bank": []})
+        assert found(engine, "user:ana") == set()
+
+
+def test_an_audience_survives_closing_and_opening(tmp_path: Path) -> None:
+    with opened(tmp_path / "store") as engine:
+        engine.add([memo("plan", allow=["user:ana"], deny=["user:bo"]), memo("open")])
+    for path in (tmp_path / "store").glob("index.*"):
+        path.unlink()  # and is written again from the store
+    with opened(tmp_path / "store") as engine:
+        assert found(engine, "user:ana") == {"plan", "open"}
+        assert found(engine, "user:ana", "user:bo") == found(engine) == {"open"}
+
+
+def test_the_record_commits_to_who_asked_and_names_nobody(tmp_path: Path) -> None:
+    with opened(tmp_path / "store") as engine:
+        state(engine, tmp_path, {"group:kestrel": ["user:ana"]})
+        engine.add([memo("plan", allow=["group:kestrel"])])
+        receipt = engine.retrieve(QUESTION, replace(REVIEW, principals=frozenset({"user:ana"}))).receipt
+        checked = verify_receipt(receipt.to_bytes(), engine.vkey)
+        assert checked.verdict is Verdict.VERIFIED
+        assert "principals" in checked.undisclosed
+        assert b"kestrel" not in receipt.to_bytes()
+        assert b"ana" not in receipt.to_bytes()
+        said = json.loads(engine.log.private.openings(receipt.seq)["principals"].value)
+    assert said["stated"] == ["user:ana"]
+    assert len(bytes.fromhex(said["memberships"])) == 32
+
+
+def test_an_explanation_says_that_a_document_is_shared_with_others_and_not_with_whom(tmp_path: Path) -> None:
+    with opened(tmp_path / "store") as engine:
+        engine.add([memo("plan", allow=["group:kestrel"])])
+        told = engine.explain("plan:00000", replace(REVIEW, principals=frozenset({"user:ana"})))
+        assert [one.reason.code for one in told.reasons] == ["AUDIENCE"]
+        assert "kestrel" not in str(told.to_json())
+        assert engine.explain("plan:00000", READER).why == "NOTHING_TO_EXPLAIN"
+
+
+# --- what cannot be read for certain ---
+
+
+@pytest.mark.parametrize(
+    ("lists", "said"),
+    [
+        ({"allow": ["ana"]}, "want a kind and an id"),
+        ({"allow": "user:ana"}, "want a list of principals"),
+        ({"deny": ["user:"]}, "want a kind and an id"),
+        ({"allow": ["group:Desk"], "deny": ["group:desk"]}, "two spellings"),
+        ({"allow": [f"user:{number}" for number in range(10_001)]}, "at most 10000"),
+    ],
+)
+def test_lists_that_are_not_valid_are_refused(lists: dict[str, Any], said: str) -> None:
+    with pytest.raises(InvalidArgument, match=said):
+        memo("plan", **lists)
+
+
+def test_one_principal_has_one_spelling_in_a_store(tmp_path: Path) -> None:
+    with opened(tmp_path / "store") as engine:
+        engine.add([memo("plan", allow=["group:Desk"])])
+        with pytest.raises(InvalidArgument, match="group:Desk"):
+            engine.add([memo("note", allow=["group:desk"])])
+        assert found(engine, "group:Desk") == {"plan"}
+
+
+def test_shared_with_nobody_is_found_by_nobody_and_said(tmp_path: Path) -> None:
+    with opened(tmp_path / "store") as engine:
+        report = engine.add([memo("plan", allow=[])])
+        assert any("plan" in problem for problem in report.problems)
+        assert found(engine, *USERS, *GROUPS) == set()
+
+
+def test_a_deny_list_with_an_unknown_group_hides_until_the_group_is_known(tmp_path: Path) -> None:
+    with opened(tmp_path / "store") as engine:
+        engine.add([memo("plan", deny=["group:contractors"])])
+        assert found(engine, "user:ana") == set()
+        state(engine, tmp_path, {"group:contractors": ["user:bo"]})
+        assert found(engine, "user:ana") == {"plan"}
+        assert found(engine, "user:bo") == set()
