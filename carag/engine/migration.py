@@ -235,6 +235,7 @@ def _rows_of(store: CorpusStore, keys: Sequence[int]) -> Rows:
         public_at=labels.public_at,
         expires_at=labels.expires_at,
         entities=labels.entities,
+        audiences=labels.audiences,
     )
 
 

@@ -283,6 +283,7 @@ class KeptBackend:
                 public_at=labels.public_at,
                 expires_at=labels.expires_at,
                 entities=labels.entities,
+                audiences=labels.audiences,
             )
             self.index.add(rows, batch=self._name("add", some))
             self.added += len(some)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar, final
 
 from carag.errors import InvalidArgument
 from carag.limits import INT64, check_id, check_label, check_text, quoted
+from carag.policy.audience import Audience
 from carag.policy.bits import bits_of, flags_of
 from carag.policy.entities import entity_set
 from carag.policy.time import as_of_minutes
@@ -103,6 +104,11 @@ class Document:
     entities : iterable of int
         The entities that the document may be about, numbered as in a policy's lists. Without any, its subject is
         unknown: a session with a list of denied entities does not find it.
+    allow, deny : iterable of str
+        Who may see the document: principals of the form ``kind:id``, such as ``"group:treasury"`` and ``"user:ana"``,
+        at most 10,000 together. A session must have one of ``allow``, unless that is None, and none of ``deny``, which
+        beats ``allow``. An empty ``allow`` shares the document with no one. With a group that the store does not know,
+        ``deny`` hides the document from all.
     public_at, expires_at : datetime or date, optional
         From when and until when the document may be found: an aware datetime, or a date as
         :func:`carag.policy.as_of_minutes` reads it. None: always public, never expires.
@@ -138,6 +144,8 @@ class Document:
     facts: Mapping[str, Scalar | Iterable[Scalar]] | None = field(default=None, repr=False, hash=False)
     metadata: Mapping[str, Scalar] = field(default_factory=dict, repr=False, hash=False)
     entities: Iterable[int] = field(default=(), repr=False)
+    allow: Iterable[str] | None = field(default=None, repr=False)
+    deny: Iterable[str] = field(default=(), repr=False)
     public_at: datetime | date | None = None
     expires_at: datetime | date | None = None
     supersedes: str | None = None
@@ -162,6 +170,12 @@ class Document:
         self._set("facts", None if self.facts is None else _facts(what, self.facts))
         self._set("metadata", _metadata(what, self.metadata))
         self._set("entities", tuple(sorted(entity_set(f"entities {what}", self.entities))))
+        try:
+            audience = Audience(self.allow, self.deny)
+        except InvalidArgument as error:
+            raise InvalidArgument(f"document {self.id!r}: {error}") from None
+        self._set("allow", audience.allow)
+        self._set("deny", audience.deny)
         _check_times(what, self.public_at, self.expires_at)
         if self.supersedes is not None:
             check_id(f"supersedes {what}", self.supersedes)

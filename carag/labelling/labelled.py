@@ -45,6 +45,12 @@ class LabelledDocument:
     """The numbers by which documents concern each other, if they share one: CIKs of a filing, hashes of other names."""
 
     @property
+    def audience(self) -> Audience:
+        """Who may see it."""
+        lists = self.facts.get("audience")
+        return Audience(**lists) if lists else NO_LISTS
+
+    @property
     def stated(self) -> Mapping[str, Any]:
         """What identifies it in a heading or citation; see :func:`stated_of`."""
         return stated_of(self.facts.get("metadata"), self.company, self.form, self.filed)
@@ -71,7 +77,6 @@ class LabelledPassage:
     """The document's fields that the profile declares, in the form of :func:`carag.policy.in_one_form`."""
     expires_at: int = NEVER
     """Minutes since 1970 from which this word no longer holds."""
-    audience: Audience = NO_LISTS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

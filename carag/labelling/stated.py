@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ from carag.labelling.declared import DeclaredLabel, FactProblem, label_facts, qu
 from carag.labelling.document import Document
 from carag.labelling.label import Cause
 from carag.labelling.labelled import LabelledDocument, LabelledPassage, Made, content_hash
-from carag.policy import NEVER, VERSION_WORD, as_of_minutes, bit_names, bits_of, in_one_form
+from carag.policy import NEVER, VERSION_WORD, Audience, as_of_minutes, bit_names, bits_of, in_one_form
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -70,6 +71,8 @@ class StatedDocument:
         if quarantine is not None:
             why = ": ".join(quarantine)
             remarks.append(f"document {self.given.id!r} is quarantined, so nothing can find it: {why}")
+        if self.given.allow == ():
+            remarks.append(f"document {self.given.id!r} is shared with no one, because `allow` is empty")
         if not passages:
             remarks.append(f"document {self.given.id!r} has no text, so nothing can find it")
         return Made(
@@ -169,6 +172,8 @@ def _row(document: Document, label: DeclaredLabel, vocabulary: Vocabulary) -> La
         "pages": list(document.pages),
     }
     # These are included only if stated, so that a document without them keeps the content hash that it always had.
+    if audience := Audience(document.allow, document.deny):
+        facts["audience"] = json.loads(audience.text)
     if document.names:
         facts["names"] = list(document.names)
     if document.acts:

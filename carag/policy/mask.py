@@ -248,13 +248,20 @@ class Policy:
 
     def with_masks(self, *masks: Mask) -> Policy:
         """Return a policy with the same lists of entities and audiences, and different masks."""
+        return self._like(masks, self.audience_list)
+
+    def with_audiences(self, audiences: EntityList) -> Policy:
+        """Return a policy that admits these audiences instead, with the same masks and lists of entities."""
+        return self._like(self.masks, audiences)
+
+    def _like(self, masks: tuple[Mask, ...], audiences: EntityList) -> Policy:
         other = Policy(*masks)
         allowed, denied = self.packed_entities  # checked already, and they may have thousands of entries
         lists = (
             None if self.allow_entities is None else EntityList(self.allow_entities, allowed or b""),
             EntityList(self.deny_entities, denied),
         )
-        other._set(other.masks, *lists, self.audience_list, allow_if_any=self.allow_if_any)
+        other._set(masks, *lists, audiences, allow_if_any=self.allow_if_any)
         return other
 
 

@@ -40,6 +40,7 @@ def add_labels(index: Index, store: CorpusStore, keys: NDArray[np.int64], *, clo
         public_at=labels.public_at,
         expires_at=labels.expires_at,
         entities=labels.entities,
+        audiences=labels.audiences,
         allow_quarantine=True,
     )
     return labels

@@ -325,8 +325,11 @@ class Retriever:
         }
 
     def _searches(self, decision: Decision, where: Where) -> list[Search]:
-        """Return the searches of a decision, with entity lists translated to the numbers in rows."""
-        return [replace(one, policy=self._store.expanded(one.policy, where)) for one in decision.searches]
+        """Return the searches of a decision, with entity lists and principals translated to the numbers in rows."""
+        return [
+            replace(one, policy=self._store.expanded(one.policy, where, decision.identity))
+            for one in decision.searches
+        ]
 
     def _wider(self, decision: Decision, k: int, where: Where) -> Wider | None:
         """Return the search without a policy, for a session that may know what is hidden."""

@@ -71,6 +71,7 @@ def label_words(words: TextIndex, labels: Labels, *, closes: ArrayLike = ()) -> 
         public_at=labels.public_at[is_new],
         expires_at=labels.expires_at[is_new],
         entities=labels.entities[is_new],
+        audiences=labels.audiences[is_new],
         closes=_among(np.asarray(closes, np.int64), here),
         allow_quarantine=True,
     )

@@ -17,9 +17,11 @@ if TYPE_CHECKING:
 
 _SELECT_LABELS_BESIDE: Final = """
     SELECT label, chunk_id, NULL, NULL, NULL, NULL, NULL, NULL, labels.word, valid_to, labels.entity,
-           entity_sets.ciks, entity_sets.metadata, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, valid_from, known_to
+           entity_sets.ciks, entity_sets.metadata, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, stated, valid_from,
+           known_to
     FROM labels JOIN chunks USING (key)
-         LEFT JOIN entity_sets ON labels.entity = entity_sets.number"""
+         LEFT JOIN entity_sets ON labels.entity = entity_sets.number
+         LEFT JOIN label_audiences USING (label) LEFT JOIN audiences ON audience = audiences.number"""
 """Labels in the columns of :data:`SELECT_CHUNK`, without any text: the columns of the passage are NULL."""
 _TEXT: Final = 7
 """Position of the text among these columns."""
@@ -62,7 +64,7 @@ def chunks_and_labels(
     labels = []
     for row in sql.execute(query, (*first, *beside, _until(known_at))):
         if row[_TEXT] is None:
-            labels.append((*row[:2], *row[_TEXT + 1 : 13], *row[-2:]))
+            labels.append((*row[:2], *row[_TEXT + 1 : 13], *row[-3:]))
         else:
             found[row[0]] = rows.stored_chunk(row, path, known_at=closed_by)
     check_found(first, found, path)

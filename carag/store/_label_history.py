@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 from carag.errors import InvalidArgument
 from carag.labelling.canonical_json import canonical_json
 from carag.labelling.lifecycle import StateSpan
-from carag.policy import NEVER, TOMBSTONE
+from carag.policy import NEVER, NO_LISTS, TOMBSTONE, Audience
 from carag.store.values import PastLabel
 
 if TYPE_CHECKING:
@@ -48,14 +48,16 @@ _LINKED: Final = f"""
 
 _HISTORIES: Final = f"SELECT filing, history FROM filings WHERE filing IN ({_NEWS})"  # noqa: S608 - constants
 _PASSAGES: Final = f"""
-    SELECT filing, key, word, public_at, expires_at, entity
-    FROM chunks WHERE filing IN ({_NEWS}) ORDER BY key"""  # noqa: S608
+    SELECT filing, key, word, public_at, expires_at, entity, audience
+    FROM chunks LEFT JOIN document_audiences USING (filing) WHERE filing IN ({_NEWS}) ORDER BY key"""  # noqa: S608
 _OPEN: Final = f"""
     SELECT key, label, labels.word, valid_from, valid_to, causes
     FROM labels JOIN chunks USING (key) WHERE filing IN ({_NEWS}) AND known_to IS NULL"""  # noqa: S608
 _HISTORY: Final = """
-    SELECT labels.word, valid_from, valid_to, known_from, known_to, causes
-    FROM labels JOIN chunks USING (key) WHERE chunk_id = ? ORDER BY known_from, valid_from"""
+    SELECT labels.word, valid_from, valid_to, known_from, known_to, causes, stated
+    FROM labels JOIN chunks USING (key)
+         LEFT JOIN label_audiences USING (label) LEFT JOIN audiences ON audience = number
+    WHERE chunk_id = ? ORDER BY known_from, valid_from"""
 _INSERT: Final = """
     INSERT INTO labels (label, key, word, valid_from, valid_to, entity, known_from, causes)
     VALUES (?, ?, ?, ?, ?, ?, ?, ?)"""
@@ -85,8 +87,11 @@ def linked_facts(sql: sqlite3.Connection, document_id: str) -> list[dict[str, An
 def history(sql: sqlite3.Connection, chunk_id: str) -> list[PastLabel]:
     found = sql.execute(_HISTORY, (chunk_id,)).fetchall()
     return [
-        PastLabel(word, since, until, known_from, known_to, tuple(map(tuple, json.loads(causes))))
-        for word, since, until, known_from, known_to, causes in found
+        PastLabel(
+            *(word, since, until, known_from, known_to, tuple(map(tuple, json.loads(causes)))),
+            audience=NO_LISTS if stated is None else Audience.read(stated),
+        )
+        for word, since, until, known_from, known_to, causes, stated in found
     ]
 
 
@@ -145,13 +150,15 @@ class LabelChange:
         closing: list[int] = []
         opening: list[tuple[Any, ...]] = []
         changed: Counter[int] = Counter()
-        for filing, key, word, public_at, expires_at, entity in self._sql.execute(_PASSAGES, news):
+        for filing, key, word, public_at, expires_at, entity, audience in self._sql.execute(_PASSAGES, news):
             wanted = [
                 (word | span.bits, since, until, _written(span.causes))
                 for since, until, span in _between(public_at, expires_at, histories[filing])
             ]
             gone = [label for value, label in found[key].items() if value not in wanted]
-            new = [(key, *value[:3], entity, value[3]) for value in wanted if value not in found[key]]
+            new = [
+                (key, *value[:3], entity, value[3], audience) for value in wanted if value not in found[key]
+            ]
             closing += gone
             opening += new
             changed[filing] += bool(gone or new)
@@ -174,6 +181,10 @@ class LabelChange:
                 for label, value in enumerate(opening, start=first)
             ),
         )
+        shared = [
+            (label, value[6]) for label, value in enumerate(opening, start=first) if value[6] is not None
+        ]
+        self._sql.executemany("INSERT INTO label_audiences (label, audience) VALUES (?, ?)", shared)
         self.opened += len(opening)
 
 

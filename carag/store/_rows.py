@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import lru_cache
 from itertools import count
 from operator import index as as_int
 from typing import TYPE_CHECKING, Any, Final
@@ -12,7 +13,7 @@ import numpy as np
 from carag.errors import CorruptFile, InvalidArgument
 from carag.labelling.canonical_json import canonical_json
 from carag.labelling.labelled import stated_of
-from carag.policy import QUARANTINE, TOMBSTONE
+from carag.policy import NO_LISTS, QUARANTINE, TOMBSTONE, Audience
 from carag.store._entity_sets import about, number_of
 from carag.store.values import Counts, StoredChunk, StoredDocument, StoredLabel, hash_of_text
 
@@ -44,14 +45,16 @@ INSERT_DOCUMENT: Final = """
 SELECT_CHUNK: Final = """
     SELECT label, chunk_id, accession_number, version, document, start_offset, end_offset, text, labels.word,
            valid_to, labels.entity, entity_sets.ciks, entity_sets.metadata, labels.causes, text_sha256, form, company,
-           filed, json_extract(facts, '$.metadata'), key, filing, valid_from, known_to
+           filed, json_extract(facts, '$.metadata'), key, filing, stated, valid_from, known_to
     FROM labels JOIN chunks USING (key) JOIN filings USING (filing)
-         LEFT JOIN entity_sets ON labels.entity = entity_sets.number"""
+         LEFT JOIN entity_sets ON labels.entity = entity_sets.number
+         LEFT JOIN label_audiences USING (label) LEFT JOIN audiences ON audience = audiences.number"""
 SELECT_LABEL: Final = """
-    SELECT label, chunk_id, labels.word, valid_to, labels.entity, entity_sets.ciks, entity_sets.metadata, valid_from,
-           known_to
+    SELECT label, chunk_id, labels.word, valid_to, labels.entity, entity_sets.ciks, entity_sets.metadata, stated,
+           valid_from, known_to
     FROM labels JOIN chunks USING (key)
-         LEFT JOIN entity_sets ON labels.entity = entity_sets.number"""
+         LEFT JOIN entity_sets ON labels.entity = entity_sets.number
+         LEFT JOIN label_audiences USING (label) LEFT JOIN audiences ON audience = audiences.number"""
 SELECT_LABEL_AT_OR_AFTER: Final = f"""{SELECT_LABEL}
     WHERE known_from <= ? AND key = coalesce(
         (SELECT key FROM chunks WHERE chunk_id >= ? ORDER BY chunk_id LIMIT 1), (SELECT min(key) FROM chunks))
@@ -267,12 +270,13 @@ def stored_document(row: tuple[Any, ...], path: Path) -> StoredDocument:
 
 def stored_label(row: tuple[Any, ...], path: Path, *, known_at: int | None) -> StoredLabel:
     """Read a row of :data:`SELECT_LABEL`; the word carries the tombstone as in :func:`stored_chunk`."""
-    _, chunk_id, word, until, entity, ciks, metadata, since, known_to = row
+    _, chunk_id, word, until, entity, ciks, metadata, shared, since, known_to = row
     try:
         ciks, metadata = about(entity, ciks, metadata)
+        audience = _audience(shared)
     except ValueError as error:
         raise _changed(path, chunk_id, error) from error
-    return StoredLabel(chunk_id, word_of(word, known_to, known_at), since, until, ciks, metadata)
+    return StoredLabel(chunk_id, word_of(word, known_to, known_at), since, until, ciks, metadata, audience)
 
 
 def stored_chunk(row: tuple[Any, ...], path: Path, *, known_at: int | None) -> StoredChunk:
@@ -281,9 +285,8 @@ def stored_chunk(row: tuple[Any, ...], path: Path, *, known_at: int | None) -> S
     The word carries the tombstone if the label was closed by ``known_at`` or, if that is None, if it was ever closed.
     """
     label, chunk_id, document_id, version, document, start, end, text, word, until, entity = row[:11]
-    ciks, metadata, causes, text_sha256, form, company, filed, stated, passage, filing, since, known_to = row[
-        11:
-    ]
+    ciks, metadata, causes, text_sha256, form, company, filed, stated, passage, filing, shared = row[11:22]
+    since, known_to = row[22:]
     try:
         ciks, metadata = about(entity, ciks, metadata)
         chunk = StoredChunk(
@@ -309,12 +312,18 @@ def stored_chunk(row: tuple[Any, ...], path: Path, *, known_at: int | None) -> S
             text_sha256=hash_of_text(text),
             number=passage,
             filing=filing,
+            audience=_audience(shared),
         )
     except ValueError as error:
         raise _changed(path, chunk_id, error) from error
     if chunk.text_sha256 != text_sha256:
         raise CorruptFile(f"{path}: the text of {chunk_id} was changed by another program; restore a backup")
     return chunk
+
+
+@lru_cache(maxsize=4096)
+def _audience(stated: str | None) -> Audience:
+    return NO_LISTS if stated is None else Audience.read(stated)
 
 
 def word_of(word: int, known_to: int | None, known_at: int | None) -> int:

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 from carag.errors import CaragError, CorruptFile, StoreLocked
+from carag.store._audiences import AUDIENCE_TABLES
 from carag.store._group_tables import GROUP_TABLES
 
 if TYPE_CHECKING:
@@ -21,7 +22,8 @@ APPLICATION_ID: Final = int.from_bytes(b"CRAG")
 
 SCHEMA_VERSION: Final = 4
 """SQLite's user version of a store: the version of these tables. Opening upgrades a store of version 1, whose sets of
-CIKs had no metadata, of version 2, which did not note the text of each vector, and of version 3, which had no groups.
+CIKs had no metadata, of version 2, which did not note the text of each vector, and of version 3, which had no groups
+and no audiences.
 """
 
 PAGE_BYTES: Final = 16384
@@ -134,6 +136,7 @@ TABLES: Final = (
     ) STRICT""",
     _EMBEDDED,
     *GROUP_TABLES,
+    *AUDIENCE_TABLES,
     """
     INSERT INTO meta (name, value) VALUES ('epoch', '0')""",
 )
@@ -183,7 +186,7 @@ def _check_definitions(connection: sqlite3.Connection, path: Path) -> None:
 
 
 def _bring_up(connection: sqlite3.Connection, path: Path) -> None:
-    """Give the sets of a store of version 1 empty metadata, from now on record the text of each vector, and add groups.
+    """Give the sets of version 1 empty metadata, note the text of each new vector, add tables of groups and audiences.
 
     The texts of existing vectors are unknown, because a profile's heading may have changed since. Either everything is
     changed or nothing.
@@ -199,7 +202,7 @@ def _bring_up(connection: sqlite3.Connection, path: Path) -> None:
         if version < 3:
             connection.execute(_EMBEDDED)
         if version < SCHEMA_VERSION:
-            for statement in GROUP_TABLES:
+            for statement in (*GROUP_TABLES, *AUDIENCE_TABLES):
                 connection.execute(statement)
             connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
             _check_definitions(connection, path)

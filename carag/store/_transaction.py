@@ -8,6 +8,7 @@ import numpy as np
 
 from carag.errors import InvalidArgument
 from carag.store import _rows as rows
+from carag.store._audiences import put_audiences
 from carag.store._label_history import LabelChange, deciding_facts
 from carag.store.values import Change, check_chunk, check_document, check_vectors
 
@@ -86,6 +87,9 @@ class Transaction:
                     rows.chunk_ids(document.document_id, version), chunks, strict=False
                 )
             ],
+        )
+        put_audiences(
+            self._sql, ((row, document.audience) for row, (document, _) in zip(new, documents, strict=True))
         )
         rows.insert_vectors(self._sql, keys, vectors)
         if embedded:

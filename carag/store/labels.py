@@ -141,13 +141,14 @@ class StoredLabels:
         wanted = np.asarray(keys, np.int64).ravel()
         with self._reading() as sql:
             found = sql.execute(
-                f"SELECT label, word, valid_from, valid_to, entity, key{more} FROM {source} "  # noqa: S608 - constants
+                f"SELECT label, word, valid_from, valid_to, entity, key, coalesce(audience, 0){more} "  # noqa: S608
+                f"FROM {source} LEFT JOIN label_audiences USING (label) "
                 "WHERE label IN (SELECT value FROM json_each(?)) ORDER BY label",
                 (json.dumps(wanted.tolist()),),
             ).fetchall()
-        table = np.array([row[:6] for row in found], np.int64).reshape(-1, 6)
+        table = np.array([row[:7] for row in found], np.int64).reshape(-1, 7)
         if not np.array_equal(table[:, 0], wanted):
             raise InvalidArgument(f"labels are missing in {self._path}, or out of order; restore a backup")
         word, since, until, entity = (table[:, column].astype(np.uint32) for column in range(1, 5))
-        labels = Labels(wanted, word, since, until, entity, table[:, 5])
-        return labels, [row[6] for row in found if len(row) > 6]
+        labels = Labels(wanted, word, since, until, entity, table[:, 5], table[:, 6].astype(np.uint32))
+        return labels, [row[7] for row in found if len(row) > 7]

@@ -20,6 +20,7 @@ from carag.postgres.dialect import InPostgres, in_postgres, table_in_postgres
 from carag.postgres.locks import lock
 from carag.postgres.pool import Pool
 from carag.postgres.rights import grant
+from carag.store._audiences import AUDIENCE_TABLES
 from carag.store._group_tables import GROUP_TABLES
 from carag.store._label_history import system_clock
 from carag.store._schema import SCHEMA_VERSION, TABLES
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 
 _FORMAT: Final = f"corpus of CARAG, schema {SCHEMA_VERSION}"
 _FORMAT_3: Final = "corpus of CARAG, schema 3"
-"""A store that has no groups."""
+"""A store that has no groups and audiences."""
 _MAY: Final = {
     "meta": "SELECT, INSERT, UPDATE (value)",
     "filings": "SELECT, INSERT, UPDATE (superseded_by_version, content_hash, facts, quarantine_code, "
@@ -47,6 +48,10 @@ _MAY: Final = {
     "group_changes": "SELECT, INSERT",
     "groups": "SELECT, INSERT, UPDATE (since)",
     "memberships": "SELECT, INSERT, UPDATE (known_to)",
+    "audiences": "SELECT, INSERT",
+    "principals": "SELECT, INSERT",
+    "document_audiences": "SELECT, INSERT",
+    "label_audiences": "SELECT, INSERT",
     "current_filings": "SELECT",
 }
 """Rights of the application's account."""
@@ -63,7 +68,7 @@ _WRITES, _TURNS, _CHANGES = 0, 1, 2
 def set_up(db: Any, schema: str, role: str) -> None:
     """Make the tables of an empty store for an application's account; existing tables stay.
 
-    A store of schema 3 gets the tables of groups.
+    A store of schema 3 gets the tables of groups and audiences.
 
     ``db`` is an administrator's connection of psycopg; the administrator will own the tables. ``schema`` and ``role``
     have been checked to be plain names. Raises CorruptFile if the schema holds something else.
@@ -73,7 +78,7 @@ def set_up(db: Any, schema: str, role: str) -> None:
             if said is None:
                 db.execute(f"CREATE SCHEMA {schema}")
             db.execute(f"SET LOCAL search_path TO {schema}")
-            for statement in TABLES if said is None else GROUP_TABLES:
+            for statement in TABLES if said is None else (*GROUP_TABLES, *AUDIENCE_TABLES):
                 db.execute(table_in_postgres(statement))
             db.execute(f"COMMENT ON SCHEMA {schema} IS '{_FORMAT}'")
         elif said != _FORMAT:

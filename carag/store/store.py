@@ -22,8 +22,10 @@ from typing import TYPE_CHECKING, Any, Self
 
 from carag.errors import CorruptFile, InvalidArgument
 from carag.limits import quoted
+from carag.policy import NOBODY
 from carag.store import _by_label as by_label
 from carag.store import _rows as rows
+from carag.store._audiences import Audiences
 from carag.store._entity_sets import EntitySets
 from carag.store._label_history import system_clock
 from carag.store._notes import Notes
@@ -49,7 +51,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from carag.labelling.labelled import LabelledDocument, LabelledPassage
-    from carag.policy import Policy, Where
+    from carag.policy import Identity, Policy, Where
 
 
 class CorpusStore(Notes):
@@ -66,6 +68,7 @@ class CorpusStore(Notes):
         self._connection: sqlite3.Connection | None = connection
         self._timeout = timeout
         self._sets = EntitySets(path)
+        self._audiences = Audiences(path)
         self.documents = StoredDocuments(path, self._reading, self._snapshot)
         self.labels = StoredLabels(path, self._reading, self._snapshot)
         self.groups = Groups(path, self._reading, self._writing, clock)
@@ -201,13 +204,16 @@ class CorpusStore(Notes):
 
     # --- reading: rows for the index and the audit log ---
 
-    def expanded(self, policy: Policy, where: Where) -> Policy:
+    def expanded(self, policy: Policy, where: Where, identity: Identity = NOBODY) -> Policy:
         """Replace a policy's lists of CIKs, and a narrowing, by the entity numbers that the rows of an index carry.
 
         A deny list gets every set with a member on it; an allow list every set that the policy admits. A narrowing
-        becomes an allow list of every set that both admit.
+        becomes an allow list of every set that both admit. The policy also gets the audiences that ``identity`` belongs
+        to, unless it admits any.
         """
         with self._reading() as sql:
+            if identity.denied and not policy.any_audience:
+                policy = policy.with_audiences(self._audiences.admitted(sql, identity))
             return self._sets.expanded(sql, policy, where)
 
     def known(self, at: int | None = None) -> int:

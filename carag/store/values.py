@@ -94,6 +94,8 @@ class StoredChunk(LabelledPassage):
     """The store's number of the passage; all its labels share it."""
     filing: int = field(default=-1, compare=False)
     """The store's number of the document in this version."""
+    audience: Audience = NO_LISTS
+    """Who may see it."""
 
 
 class StoredLabel(NamedTuple):
@@ -120,6 +122,8 @@ class PastLabel(NamedTuple):
     known_to: int | None
     causes: tuple[tuple[str, str], ...]
     """For every state bit of the word, its name and the id of the document that sets it."""
+    audience: Audience = NO_LISTS
+    """Who could see it."""
 
 
 class Labels(NamedTuple):
@@ -132,6 +136,8 @@ class Labels(NamedTuple):
     entities: NDArray[np.uint32]
     passages: NDArray[np.int64]
     """The store's number of each label's passage."""
+    audiences: NDArray[np.uint32]
+    """The number of each label's audience; 0 is everybody."""
 
 
 @dataclass(frozen=True, slots=True)

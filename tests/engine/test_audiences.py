@@ -27,13 +27,8 @@ DOCUMENTS, SESSIONS = {"quick": (60, 60), "release": (300, 600)}.get(SIZE, (2000
 
 
 def opened(store: Path, **settings: Any) -> Engine:
-    return Engine.open(
-        store,
-        profile="generic",
-        embedder=Counting(),
-        gate=ConfidenceGate(-1),
-        **{"clock": Clock(), **settings},
-    )
+    usual = {"profile": "generic", "embedder": Counting(), "clock": Clock(), "gate": ConfidenceGate(-1)}
+    return Engine.open(store, **{**usual, **settings})
 
 
 def memo(name: str, **changes: Any) -> Document:

@@ -206,7 +206,10 @@ def test_labels_as_of_a_minute_are_those_of_each_passage_by_itself(store: Corpus
             minute = START + day * DAY
             alone = [store.chunk(name, as_of=minute, known_at=known) for name in ids]
             assert [
-                (one.chunk_id, one.word, one.public_at, one.expires_at, one.subjects, one.metadata)
+                (
+                    *(one.chunk_id, one.word, one.public_at, one.expires_at),
+                    *(one.subjects, one.metadata, one.audience),
+                )
                 for one in alone
             ] == store.labels.as_of(named, minute, known_at=known)
     assert [] == store.labels.as_of([], START)

@@ -13,6 +13,7 @@ from carag.policy.groups.statements import ALWAYS, GroupImport, GroupStatement
 from carag.store.postgres import PostgresStore, set_up
 from tests.sharing import ROLE, SharedServer
 from tests.store.filings import a_filing, contents, put, some_chunks, some_vectors
+from tests.store.test_store_file import LATER
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -48,7 +49,7 @@ def test_setting_up_again_adds_groups_to_a_store_of_schema_3(sharing: SharedServ
     with sharing.opened(schema, HERE) as store:
         put(store, a_filing(), "text")
         was = contents(store)
-    dropped = ", ".join(f"{schema}.{table}" for table in ("memberships", "groups", "group_changes"))
+    dropped = ", ".join(f"{schema}.{table}" for table in LATER)
     sharing.alter(f"DROP TABLE {dropped}", f"COMMENT ON SCHEMA {schema} IS 'corpus of CARAG, schema 3'")
     with pytest.raises(CorruptFile, match="carag share --admin"):
         sharing.opened(schema, HERE)

@@ -98,14 +98,14 @@ def test_rows_come_back_whole(
 
 
 def test_labels_come_as_arrays(store: CorpusStore) -> None:
-    """Keys, words, windows, entities, passages; of all passages, of those above a key, and of one filing."""
+    """Keys, words, windows, entities, passages, audiences; of all passages, of those above a key, and of one filing."""
     chunks = [replace(some_chunks("a")[0], subjects=(7,), expires_at=5000), some_chunks("b")[0]]
     store.put(a_filing("one"), chunks, some_vectors(2))
     put(store, a_filing("two"), "c")
     labels = store.labels.of(store.labels.open())
-    assert ["int64", *["uint32"] * 4, "int64"] == [str(column.dtype) for column in labels]
+    assert ["int64", *["uint32"] * 4, "int64", "uint32"] == [str(column.dtype) for column in labels]
     windows = [1000] * 3, [5000, NEVER, NEVER]
-    assert [[0, 1, 2], [VERSION_WORD | 1] * 3, *windows, [7, 0, 0], [0, 1, 2]] == [
+    assert [[0, 1, 2], [VERSION_WORD | 1] * 3, *windows, [7, 0, 0], [0, 1, 2], [0, 0, 0]] == [
         column.tolist() for column in labels
     ]
     assert [2] == store.labels.open(after=1).tolist() == store.labels.of_document("two").tolist()

@@ -1,0 +1,176 @@
+"""Number the audiences of documents, and find those that a session belongs to.
+
+A row of the index has room for one 32-bit number; 0 is everybody. What a number stands for never changes, so that a
+change of a document's audience is a change of its labels, with a history like any other.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from carag.errors import CaragError, CorruptFile, InvalidArgument
+from carag.limits import quoted
+from carag.policy import EVERYBODY, NO_LISTS, Audience
+from carag.policy.audience import GROUP, MAX_AUDIENCE, one_spelling
+from carag.policy.entities import NOBODY as NONE
+from carag.policy.entities import EntityList, entity_list
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from carag.policy import Identity
+
+AUDIENCE_TABLES: Final = (
+    # No row of these tables is ever changed or deleted.
+    """
+    CREATE TABLE audiences (
+        number INTEGER PRIMARY KEY CHECK (number BETWEEN 1 AND 0xFFFFFFFE),
+        stated TEXT NOT NULL UNIQUE         -- JSON: the lists allow and deny
+    ) STRICT""",
+    """
+    CREATE TABLE principals (
+        spelling TEXT PRIMARY KEY,          -- the form in which two spellings of one name are equal
+        name TEXT NOT NULL
+    ) STRICT, WITHOUT ROWID""",
+    # Of documents, and of labels, that are not for everybody.
+    """
+    CREATE TABLE document_audiences (
+        filing INTEGER PRIMARY KEY REFERENCES filings,
+        audience INTEGER NOT NULL REFERENCES audiences
+    ) STRICT""",
+    """
+    CREATE TABLE label_audiences (
+        label INTEGER PRIMARY KEY REFERENCES labels,
+        audience INTEGER NOT NULL REFERENCES audiences
+    ) STRICT""",
+)
+_KEPT: Final = 256
+"""Greatest number of sessions whose audiences are kept."""
+_SPELLED: Final = """
+    SELECT spelling, name FROM principals WHERE spelling IN (SELECT CAST(value AS TEXT) FROM json_each(:some))
+    UNION SELECT spelling, name FROM groups WHERE spelling IN (SELECT CAST(value AS TEXT) FROM json_each(:some))"""
+
+
+def number_of(sql: sqlite3.Connection, audience: Audience) -> int:
+    """Return the number of an audience, a new one for a new audience.
+
+    Raises InvalidArgument if the store knows one of its principals by another spelling.
+    """
+    if not audience:
+        return EVERYBODY
+    found = sql.execute("SELECT number FROM audiences WHERE stated = ?", (audience.text,)).fetchone()
+    if found is None:
+        _note_spellings(sql, {*(audience.allow or ()), *audience.deny})
+        found = sql.execute("SELECT coalesce(max(number) + 1, 1) FROM audiences").fetchone()
+        if found[0] > MAX_AUDIENCE:
+            raise CaragError("the store has no numbers left for audiences; ingest into a second store")
+        sql.execute("INSERT INTO audiences (number, stated) VALUES (?, ?)", (found[0], audience.text))
+    return int(found[0])
+
+
+def put_audiences(sql: sqlite3.Connection, of: Iterable[tuple[int, Audience]]) -> None:
+    """Store the audience of each document that is not for everybody, by its row."""
+    stated = [(filing, number_of(sql, audience)) for filing, audience in of if audience]
+    sql.executemany("INSERT INTO document_audiences (filing, audience) VALUES (?, ?)", stated)
+
+
+def _note_spellings(sql: sqlite3.Connection, principals: Iterable[str]) -> None:
+    """Keep the first spelling of each principal; InvalidArgument for a second one."""
+    given = {one_spelling(one): one for one in principals}
+    known = dict(sql.execute(_SPELLED, {"some": json.dumps(list(given))}).fetchall())
+    for spelling, name in given.items():
+        if (other := known.get(spelling, name)) != name:
+            raise InvalidArgument(
+                f"the store knows the principal {quoted(name)} by another spelling, {quoted(other)}; use that one"
+            )
+    sql.executemany(
+        "INSERT INTO principals (spelling, name) VALUES (?, ?) ON CONFLICT DO NOTHING", given.items()
+    )
+
+
+class Audiences:
+    """The audiences of a store, in memory; new ones are read when needed. ``path`` is the store, for messages."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._stated: dict[int, Audience] = {}
+        self._for_all = np.zeros(1, dtype=bool)
+        """By number: whether there is no allow list."""
+        self._allowing: dict[str, list[int]] = defaultdict(list)
+        self._denying: dict[str, list[int]] = defaultdict(list)
+        self._denying_groups: list[str] = []
+        self._columns: dict[tuple[bool, str], NDArray[np.int64]] = {}
+        self._kept: dict[Identity, EntityList] = {}
+
+    def of(self, sql: sqlite3.Connection, number: int) -> Audience:
+        """Return the audience of a number; CorruptFile if the store does not have it."""
+        if number == EVERYBODY:
+            return NO_LISTS
+        if number not in self._stated:
+            self._read_on(sql)
+        if (found := self._stated.get(number)) is None:
+            raise CorruptFile(f"{self._path}: audience {number} is lost; restore a backup")
+        return found
+
+    def admitted(self, sql: sqlite3.Connection, identity: Identity) -> EntityList:
+        """Return the numbers of the audiences that a session belongs to, without that of everybody."""
+        if not identity.denied:
+            return NONE
+        self._read_on(sql)
+        if (found := self._kept.get(identity)) is None:
+            if len(self._kept) >= _KEPT:
+                self._kept.clear()
+            found = self._kept[identity] = entity_list("audiences", self._numbers(identity))
+        return found
+
+    def _numbers(self, identity: Identity) -> NDArray[np.int64]:
+        is_in = self._for_all.copy()
+        for one in identity.allowed:
+            is_in[self._column(one, denies=False)] = True
+        for one in identity.denied:
+            is_in[self._column(one, denies=True)] = False
+        for one in self._denying_groups:
+            if one not in identity.groups:
+                is_in[self._column(one, denies=True)] = False
+        return np.flatnonzero(is_in)
+
+    def _column(self, principal: str, *, denies: bool) -> NDArray[np.int64]:
+        """Return the numbers of the audiences that name a principal on one list."""
+        key = denies, principal
+        if key not in self._columns:
+            lists = self._denying if denies else self._allowing
+            self._columns[key] = np.array(lists.get(principal, ()), np.int64)
+        return self._columns[key]
+
+    def _read_on(self, sql: sqlite3.Connection) -> None:
+        query = "SELECT number, stated FROM audiences WHERE number > ? ORDER BY number"
+        found = sql.execute(query, (len(self._for_all) - 1,)).fetchall()
+        if not found:
+            return
+        self._columns.clear()
+        self._kept.clear()
+        is_for_all = np.zeros(found[-1][0] + 1, dtype=bool)
+        is_for_all[: len(self._for_all)] = self._for_all
+        for number, stated in found:
+            try:
+                one = Audience.read(stated)
+            except (ValueError, TypeError) as error:
+                raise CorruptFile(
+                    f"{self._path}: audience {number} is not valid; restore a backup"
+                ) from error
+            self._stated[number] = one
+            is_for_all[number] = one.allow is None
+            for principal in one.allow or ():
+                self._allowing[principal].append(number)
+            for principal in one.deny:
+                self._denying[principal].append(number)
+        self._for_all = is_for_all
+        self._denying_groups = [one for one in self._denying if one.startswith(f"{GROUP}:")]
