@@ -28,6 +28,7 @@ from carag.labelling.canonical_json import canonical_json
 from carag.labelling.document import Document
 from carag.limits import quoted, shown
 from carag.policy import parse_moment
+from carag.readers.outcome import several
 from carag.readers.sidecar import SIDECARS
 from carag.visible import logger, visible
 
@@ -84,6 +85,7 @@ def _document(read: ReadDocument) -> Document:
     own |= {name: facts.pop(name) for name in _TEXTS if name in facts}
     if "entities" in facts:
         own["entities"] = _entities(facts.pop("entities"))
+    own |= {name: several(facts.pop(name)) for name in ("allow", "deny") if name in facts}
     plain = {
         name: value for name, value in facts.items() if _FIELD.fullmatch(name) and not isinstance(value, list)
     }
@@ -100,9 +102,8 @@ def _moment(name: str, stated: Fact) -> Any:
 
 
 def _entities(stated: Fact) -> tuple[int, ...]:
-    several = stated if isinstance(stated, list) else [stated]
     try:
-        return tuple(int(one) for one in several if not isinstance(one, bool))
+        return tuple(int(one) for one in several(stated) if not isinstance(one, bool))
     except ValueError:
         raise InvalidArgument(f"entities are {stated!r}; want whole numbers") from None
 

@@ -14,16 +14,18 @@ from carag.labelling.labelled import NotMade
 from carag.labelling.naming import named
 from carag.labelling.stated import removed, stated_documents
 from carag.limits import check_id, quoted
+from carag.policy.audience import GROUP
 from carag.retrieval import headed
 from carag.visible import logger
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 
     from carag.engine.collection import Collection, Progress
     from carag.labelling.document import Document
     from carag.labelling.labelled import Facts, LabelledDocument, Made
     from carag.labelling.lifecycle import StateSpan
+    from carag.policy import Audience
     from carag.store._transaction import Transaction
     from carag.store.store import CorpusStore
 
@@ -199,6 +201,24 @@ class _Writer:
     def _tell(self, made: Made) -> None:
         self.report.newly_quarantined += made.is_quarantined
         self.report.problems += made.remarks
+        if audience := made.document.audience:
+            self.report.problems += _unknown_groups(
+                made.document.document_id, audience, self._store.groups.known()
+            )
+
+
+def _unknown_groups(id_: str, audience: Audience, known: Container[str]) -> Iterator[str]:
+    """Name the groups of a document's lists that no import has stated, and what follows from that."""
+    if denied := audience.unknown(known):
+        yield (
+            f"document {id_!r} is denied to {quoted(denied[0])}, a group that was never imported, so nothing can find "
+            "it; import the group with: carag groups import"
+        )
+    if unknown := [one for one in audience.allow or () if one.startswith(f"{GROUP}:") and one not in known]:
+        yield (
+            f"document {id_!r} is shared with {quoted(unknown[0])}, a group that was never imported; only sessions "
+            "that state this group themselves find it"
+        )
 
 
 def add(

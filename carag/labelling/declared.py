@@ -11,7 +11,7 @@ from enum import StrEnum
 from functools import lru_cache, reduce
 from math import isfinite, nan
 from operator import or_
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from carag.labelling.label import Cause, Quarantine
 from carag.policy import QUARANTINE, VERSION_WORD, policy_word
@@ -27,12 +27,17 @@ _TRUE = frozenset({"true", "yes", "1"})
 _FALSE = frozenset({"false", "no", "0", ""})
 
 
+_SHARING: Final = frozenset({"allow", "deny"})
+"""Lists of a document, which are not facts: if one were taken for a fact, or misspelt, the document would be open."""
+
+
 class FactProblem(StrEnum):
     """Why the facts of a document give no label."""
 
     MISSING_FACT = "MISSING_FACT"
     UNKNOWN_VALUE = "UNKNOWN_VALUE"
     MISSPELT_FACT = "MISSPELT_FACT"
+    MISSING_AUDIENCE = "MISSING_AUDIENCE"
 
 
 class DeclaredLabel(NamedTuple):
@@ -83,7 +88,7 @@ def _problem(facts: Mapping[str, Any], vocabulary: Vocabulary) -> tuple[FactProb
             )
     read = frozenset({one.field for one in vocabulary.required} | {rule.field for rule in vocabulary.rules})
     for name in facts:
-        if name not in read and (meant := _meant(name, read)):
+        if name not in read and (meant := _meant(name, read | _SHARING)):
             return (
                 FactProblem.MISSPELT_FACT,
                 f"{name} is not a fact that any rule reads; did you mean {meant}?",

@@ -95,6 +95,15 @@ def stated_documents(documents: Iterable[Document], vocabulary: Vocabulary) -> d
         if type(document) is not Document:
             raise InvalidArgument(f"documents hold a {type(document).__name__}; want carag.Document objects")
         metadata, label = _declared(document, _label(document, vocabulary), vocabulary)
+        if (
+            vocabulary.audience_required
+            and document.allow is None
+            and not document.deny
+            and not label.quarantine
+        ):
+            label = quarantined(
+                FactProblem.MISSING_AUDIENCE, "who may see it is not stated; want allow or deny"
+            )
         if document.in_force_at is not None and vocabulary.lifecycle.pending is None:
             raise InvalidArgument(
                 f"document {document.id!r} has in_force_at, but the profile {vocabulary.profile!r} has no bit for "

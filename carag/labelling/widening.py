@@ -37,7 +37,7 @@ _BY_ABSENCE: Final = frozenset({"personal", "transfer"})
 
 JUDGED: Final[Mapping[str, str]] = {
     **dict.fromkeys(("rules", "required"), "field by field, over the values that either profile names"),
-    **dict.fromkeys(("groups", "kinds", "intents", "zone", "reader"), "each on its own"),
+    **dict.fromkeys(("groups", "kinds", "intents", "zone", "reader", "audience_required"), "each on its own"),
     **dict.fromkeys(("heading", "citation"), "a field that is shown and was not"),
     **dict.fromkeys(("profile", "flags", "meanings", "lifecycle", "metadata"), "never change under a store"),
     **dict.fromkeys(
@@ -56,6 +56,10 @@ def widenings(old: PolicyTable, new: PolicyTable) -> tuple[str, ...]:
     found = [*_by_rules(old, new), *_by_groups(was, now), *_by_kinds(was, now), *_by_intents(was, now)]
     if was.reader != now.reader:
         found.append(f"documents are read by {now.reader}, not {was.reader}, and may be labelled differently")
+    if was.audience_required and not now.audience_required:
+        found.append(
+            "documents that do not state who may see them are for everybody, and no longer quarantined"
+        )
     if was.zone.key != now.zone.key:
         found.append(f"days begin and end in {now.zone.key}, not {was.zone.key}")
     shown = ((part, [*{*getattr(now, part)} - {*getattr(was, part)}]) for part in ("heading", "citation"))

@@ -178,6 +178,10 @@ class _NotMeant(_ProfilePart):
     not_meant: list[Text] = []
 
 
+class _Sharing(_ProfilePart):
+    required: bool = False
+
+
 class _ProfileFile(_ProfilePart):
     schema_: Schema = Field(alias="schema")
     name: _Name
@@ -186,6 +190,7 @@ class _ProfileFile(_ProfilePart):
     words: Words = Words()
     groups: dict[Literal["jurisdictions", "personal", "transfer", "cooling"], list[str]] = {}
     lifecycle: dict[Literal["replaced", "withdrawn", "amended", "pending"], str] = {}
+    audience: _Sharing = _Sharing()
     purposes: dict[Literal["advice", "publishing", "access_request", "obliged"], list[_Name]] = {}
     regulations: dict[_Code, Text] = {}
     bit: list[BitMeaning] = Field(min_length=1, max_length=_MAX_BITS)
@@ -289,6 +294,8 @@ class Vocabulary:
     """Facts that every document must state."""
     rules: tuple[FactRule, ...]
     """From facts to bits; none where a reader's own code labels, as for EDGAR."""
+    audience_required: bool
+    """Whether a document that does not state who may see it is quarantined; otherwise it is for everybody."""
     metadata: Mapping[str, FieldKind]
     """The fields of documents by which a search can be narrowed."""
     heading: tuple[str, ...]
@@ -349,6 +356,7 @@ class Vocabulary:
             ),
             required=tuple(said.required),
             rules=tuple(said.rule),
+            audience_required=said.audience.required,
             metadata=dict(said.metadata),
             heading=tuple(said.heading),
             citation=tuple(said.citation),

@@ -6,7 +6,7 @@ import zipfile
 import zlib
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from carag.errors import CorruptFile, InvalidArgument, type_and_place
 from carag.limits import shown
@@ -108,3 +108,10 @@ def problem_of(where: str, error: Exception) -> Problem:
     _logger.debug("an unexpected error", exc_info=error)
     reason = f"{type_and_place(error)}: an unexpected fault of the program; please report it"
     return Problem(where, ProblemKind.FAILED, reason)
+
+
+def several(stated: Fact) -> list[Any]:
+    """Return a field's values as a list: one value stands for itself, and an empty text for no value."""
+    if isinstance(stated, list):
+        return stated
+    return [] if stated == "" else [stated]

@@ -46,6 +46,7 @@ _ENTITIES: Final = "Entities, each a whole number from 1 to 2^32 - 1."
 _DAY: Final = (
     "A day such as 2025-05-01, or a time with an offset such as 2025-05-01T09:00:00+02:00; 1970 or later."
 )
+_PRINCIPALS: Final = "At most 10,000 persons and groups, each a kind and an id such as group:treasury."
 _ID: Final = "1 to 159 printable characters, which do not end in a version such as .v2."
 
 
@@ -210,6 +211,8 @@ class DocumentBody(Strict):
         ),
     )
     entities: list[int] = Field(default=[], description=_ENTITIES)
+    allow: list[str] | None = Field(default=None, description=f"Who may see it. {_PRINCIPALS}")
+    deny: list[str] = Field(default=[], description=f"Who may not see it. {_PRINCIPALS}")
     public_at: str | None = Field(default=None, description=_DAY)
     expires_at: str | None = Field(default=None, description=f"Later than public_at. {_DAY}")
     supersedes: str | None = Field(default=None, description=f"The id of another document. {_ID}")

@@ -24,7 +24,10 @@ if TYPE_CHECKING:
 
 _KNOWN: Final = """
     SELECT spelling, name, number, since FROM groups
-    WHERE spelling IN (SELECT CAST(value AS TEXT) FROM json_each(?))"""
+    WHERE spelling IN (SELECT CAST(value AS TEXT) FROM json_each(:some))
+    UNION ALL SELECT spelling, name, NULL, NULL FROM principals
+    WHERE spelling IN (SELECT CAST(value AS TEXT) FROM json_each(:some))"""
+"""Groups that were imported, and those that documents name, without a number."""
 _MEMBERS: Final = """
     SELECT member, valid_from, valid_to FROM memberships WHERE group_number = ? AND known_to IS NULL"""
 _NESTED: Final = """
@@ -83,13 +86,14 @@ def _known(sql: sqlite3.Connection, stated: GroupImport) -> dict[str, _Known]:
     """Return the groups named that are stored; InvalidArgument if one is stored under another spelling."""
     spelled = {one_spelling(one): one for one in stated.groups}
     known = {}
-    for spelling, name, number, since in sql.execute(_KNOWN, (json.dumps(list(spelled)),)).fetchall():
+    for spelling, name, number, since in sql.execute(_KNOWN, {"some": json.dumps(list(spelled))}).fetchall():
         given = spelled[spelling]
         if given != name:
             pairs = zip(stated.statements, stated.places, strict=True)
             place = next(place for one, place in pairs if given in one.named)
             raise InvalidArgument(f"{place}: {two_spellings(name, given)}, as the store does")
-        known[name] = _Known(number, since is not None)
+        if number is not None:
+            known[name] = _Known(number, since is not None)
     return known
 
 

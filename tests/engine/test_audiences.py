@@ -12,6 +12,7 @@ import pytest
 from carag import Document, Engine, Session
 from carag.audit import Verdict, verify_receipt
 from carag.errors import InvalidArgument
+from carag.policy.shipped import shipped_text
 from carag.retrieval import ConfidenceGate
 from tests.engine.documents import QUESTION, Clock, Counting
 from tests.sizes import SIZE
@@ -250,3 +251,87 @@ def test_a_deny_list_with_an_unknown_group_hides_until_the_group_is_known(tmp_pa
         state(engine, tmp_path, {"group:contractors": ["user:bo"]})
         assert found(engine, "user:ana") == {"plan"}
         assert found(engine, "user:bo") == set()
+
+
+def test_a_group_is_not_imported_under_another_spelling_than_documents_use(tmp_path: Path) -> None:
+    with opened(tmp_path / "store") as engine:
+        engine.add([memo("plan", allow=["group:Desk"])])
+        with pytest.raises(InvalidArgument, match="another spelling of 'group:Desk'"):
+            state(engine, tmp_path, {"group:desk": ["user:ana"]})
+        state(engine, tmp_path, {"group:Desk": ["user:ana"]})
+        assert found(engine, "user:ana") == {"plan"}
+
+
+@pytest.mark.parametrize("kind", ["allow", "deny"])
+def test_a_group_that_was_never_imported_is_named_when_a_document_comes(tmp_path: Path, kind: str) -> None:
+    with opened(tmp_path / "store") as engine:
+        report = engine.add([memo("plan", **{kind: ["group:desk", "user:bo"]})])
+        assert [one for one in report.problems if "'group:desk'" in one and "never imported" in one]
+        state(engine, tmp_path, {"group:desk": []})
+        assert engine.add([memo("note", **{kind: ["group:desk"]})]).problems == []
+
+
+# --- folders, and profiles that require an audience ---
+
+
+def folder(at: Path, **files: str) -> Path:
+    at.mkdir(exist_ok=True)
+    for name, text in files.items():
+        (at / f"{name}.md").write_text(text, "utf-8")
+    return at
+
+
+def test_a_folder_states_audiences_in_front_matter_and_sidecar(tmp_path: Path) -> None:
+    files = folder(
+        tmp_path / "files",
+        plan="---\nclassification: public\nallow: [group:desk, user:ana]\ndeny: user:bo\n---\nBranches report.\n",
+        note="Branches report twice.\n",
+        open="---\nclassification: public\n---\nBranches report at times.\n",
+    )
+    (files / "metadata.csv").write_text("file,classification,allow\nnote.md,public,user:cy\n", "utf-8")
+    with opened(tmp_path / "store") as engine:
+        state(engine, tmp_path, {"group:desk": ["user:bo", "user:di"]})
+        assert engine.sync(files).problems == []
+        assert found(engine, "user:ana") == found(engine, "user:di") == {"plan.md", "open.md"}
+        assert found(engine, "user:bo") == found(engine) == {"open.md"}
+        assert found(engine, "user:cy") == {"note.md", "open.md"}
+        (files / "metadata.csv").write_text("file,classification,allow\nnote.md,public,user:ana\n", "utf-8")
+        report = engine.sync(files)
+        assert (report.changed, report.embedded) == (1, 0)
+        assert found(engine, "user:cy") == {"open.md"}
+        assert found(engine, "user:ana") == {"plan.md", "note.md", "open.md"}
+
+
+@pytest.mark.parametrize("field", ["allowed: user:ana", "denny: user:bo", "alow: [user:ana]"])
+def test_a_misspelt_list_quarantines(tmp_path: Path, field: str) -> None:
+    files = folder(tmp_path / "files", plan=f"---\nclassification: public\n{field}\n---\nBranches report.\n")
+    with opened(tmp_path / "store") as engine:
+        report = engine.sync(files)
+        assert any("MISSPELT_FACT" in one for one in report.problems)
+        assert found(engine, *USERS) == set()
+
+
+@pytest.mark.parametrize("field", ["allow: ana", "allow: [group:Desk, group:desk]", "deny: ['user:']"])
+def test_a_list_that_cannot_be_read_keeps_its_file_out(tmp_path: Path, field: str) -> None:
+    files = folder(tmp_path / "files", plan=f"---\nclassification: public\n{field}\n---\nBranches report.\n")
+    with opened(tmp_path / "store") as engine:
+        assert any("plan.md: broken" in one for one in engine.sync(files).problems)
+        assert found(engine, "user:ana") == set()
+
+
+def test_where_an_audience_is_required_a_document_without_one_is_quarantined(tmp_path: Path) -> None:
+    profile = tmp_path / "profile"
+    profile.mkdir()
+    text = shipped_text("generic", "profile.toml")
+    first = text.index("\n[")
+    (profile / "profile.toml").write_text(
+        f"{text[:first]}\n[audience]\nrequired = true\n{text[first:]}", "utf-8"
+    )
+    (profile / "roles.toml").write_text(shipped_text("generic", "roles.toml"), "utf-8")
+    with opened(tmp_path / "store", profile=profile) as engine:
+        report = engine.add(
+            [memo("plan"), memo("shared", allow=["user:ana"]), memo("denied", deny=["user:bo"])]
+        )
+        assert (report.quarantined, len(report.problems)) == (1, 1)
+        assert "MISSING_AUDIENCE" in report.problems[0]
+        assert found(engine, "user:ana") == {"shared", "denied"}

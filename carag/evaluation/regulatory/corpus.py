@@ -13,14 +13,14 @@ from carag.engine.freshness import placed_documents
 from carag.errors import InvalidArgument
 from carag.labelling.declared import label_facts
 from carag.limits import shown
-from carag.policy import NEVER, NO_LISTS, VERSION_WORD, Profile, Session, as_of_minutes, infer
+from carag.policy import NEVER, NO_LISTS, VERSION_WORD, Audience, Profile, Session, as_of_minutes, infer
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from os import PathLike
 
     from carag.engine import Engine
-    from carag.policy import Audience, Decision
+    from carag.policy import Decision
     from carag.store.values import StoredChunk
 
 
@@ -103,7 +103,10 @@ class LocalCorpusConnector(CorpusConnector):
             end = NEVER if one.expires_at is None else as_of_minutes(one.expires_at, zone)
             if one.supersedes is not None:
                 ends[one.supersedes] = min(begin, ends.get(one.supersedes, NEVER))
-            found.append(RegulatoryDocument(one.text, one.id, 0, label.word, begin, end, tuple(one.entities)))
+            shared = Audience(one.allow, one.deny)
+            found.append(
+                RegulatoryDocument(one.text, one.id, 0, label.word, begin, end, tuple(one.entities), shared)
+            )
         if problems:
             raise InvalidArgument(
                 f"{shown(str(self.corpus_dir))} contains unreadable files: {'; '.join(problems[:3])}"

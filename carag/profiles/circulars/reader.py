@@ -10,6 +10,7 @@ from carag.policy import parse_moment
 from carag.profiles.circulars.facts import READ, Circular, circular_of
 from carag.profiles.circulars.references import NUMBER, names_of
 from carag.profiles.circulars.supersession import Statement, statements
+from carag.readers.outcome import several
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -31,7 +32,7 @@ _LONGEST: Final = 2_000_000
 India seen has 266,237."""
 _SHOWN: Final = 400
 """Greatest number of characters kept of a fact."""
-_OWN: Final = {"title", "entities", "language", "public_at", "expires_at", *_ACTS}
+_OWN: Final = {"title", "entities", "allow", "deny", "language", "public_at", "expires_at", *_ACTS}
 
 
 def document_of(read: ReadDocument) -> Document:
@@ -84,6 +85,8 @@ def document_of(read: ReadDocument) -> Document:
         facts={**others, **facts},
         metadata=_metadata(one),
         entities=_entities(stated.get("entities", [])),
+        allow=several(stated["allow"]) if "allow" in stated else None,
+        deny=several(stated.get("deny", "")),
         public_at=own.get("public_at", one.issued),
         expires_at=own.get("expires_at"),
         names=names_of(numbers, one.title, one.issued),
