@@ -122,7 +122,7 @@ class Identity:
     def admits(self, audience: Audience) -> bool:
         """Tell whether the session belongs to an audience; one without principals only to that of everybody.
 
-        Nobody knows whether a session without principals is among those whom a deny list names.
+        Whether such a session is among those that a deny list names cannot be told.
         """
         # All tests run, without a short cut: the time taken must not tell which list hides the passage.
         is_known = (bool(self.denied) | (not audience)) & (not audience.unknown(self.groups))
