@@ -58,6 +58,10 @@ class SharedServer:
     def emptied(self, schema: str) -> str:
         """Empty the tables of documents, which must not be open; return their schema."""
         tables = (
+            "label_audiences",
+            "document_audiences",
+            "principals",
+            "audiences",
             "memberships",
             "groups",
             "group_changes",

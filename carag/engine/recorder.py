@@ -206,7 +206,8 @@ def _heads(evidence: Evidence) -> Iterator[HeadRows]:
 
 def _label_and_hit(one: Found) -> tuple[Label, Passage]:
     """Return the label that the state must hold and the passage that the record keeps, both with the store's hash."""
-    label = Label(one.chunk_id, one.text_sha256, one.word, one.public_at, one.expires_at)
+    shared = one.audience.text if one.audience else ""
+    label = Label(one.chunk_id, one.text_sha256, one.word, one.public_at, one.expires_at, shared)
     return label, Passage(one.chunk_id, one.text, one.similarity, one.word, text_sha256=one.text_sha256)
 
 

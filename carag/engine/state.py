@@ -35,12 +35,13 @@ class StoreState:
         self._path = path
         self._lock = threading.RLock()
         self._tree = StateTree(path)
+        self._store.labels.check_complete()
         self._key = self._store_key()
         self._past: tuple[int, StateView] | None = None
 
     @property
     def root(self) -> bytes:
-        """Root hash over every open label: chunk id, text hash, word and window."""
+        """Root hash over every open label: chunk id, text hash, word, window and audience."""
         return self._tree.view().root
 
     @property
@@ -121,13 +122,11 @@ class StoreState:
         return self._past[1]
 
     def _leaves(
-        self, changes: Iterable[tuple[int, str, bytes, int, int, int]], *, backwards: bool = False
+        self, changes: Iterable[tuple[int, str, bytes, int, int, int, str]], *, backwards: bool = False
     ) -> Iterator[tuple[int, bytes | None]]:
         found = list(changes) if backwards else changes
-        for is_open, chunk, text, word, since, until in (
-            sorted(found, key=lambda one: -one[0]) if backwards else found
-        ):
-            label = Label(chunk, text, word, since, until)
+        for is_open, *stated in sorted(found, key=lambda one: -one[0]) if backwards else found:
+            label = Label(*stated)  # type: ignore[arg-type] # the rest of a tuple has the type of all of it
             yield (
                 place(self._key, label.chunk, label.since),
                 label.leaf(self._key) if is_open != backwards else None,

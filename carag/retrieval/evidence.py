@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from carag.limits import document_of_chunk
-from carag.policy import NEVER
+from carag.policy import NEVER, NO_LISTS, Audience
 
 if TYPE_CHECKING:
     from carag.backends import IndexState
@@ -58,6 +58,8 @@ class Passage:
     """The name of the document and its part in prompts and citations, as the profile says."""
     head: Head | None = None
     """The head rows of the table that the text begins inside, if a passage that the session may use has them."""
+    audience: Audience = NO_LISTS
+    """Who may see it; no ``repr`` shows the lists."""
 
     @property
     def document_id(self) -> str:

@@ -436,4 +436,5 @@ def passage_of(
         text_sha256=chunk.text_sha256,
         source=", ".join(named(citation, stated)),
         head=head,
+        audience=chunk.audience,
     )

@@ -7,6 +7,7 @@ change of a document's audience is a change of its labels, with a history like a
 from __future__ import annotations
 
 import json
+import threading
 from collections import defaultdict
 from typing import TYPE_CHECKING, Final
 
@@ -14,7 +15,7 @@ import numpy as np
 
 from carag.errors import CaragError, CorruptFile, InvalidArgument
 from carag.limits import quoted
-from carag.policy import EVERYBODY, NO_LISTS, Audience
+from carag.policy import EVERYBODY, Audience
 from carag.policy.audience import GROUP, MAX_AUDIENCE, one_spelling
 from carag.policy.entities import NOBODY as NONE
 from carag.policy.entities import EntityList, entity_list
@@ -101,7 +102,6 @@ class Audiences:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._stated: dict[int, Audience] = {}
         self._for_all = np.zeros(1, dtype=bool)
         """By number: whether there is no allow list."""
         self._allowing: dict[str, list[int]] = defaultdict(list)
@@ -109,27 +109,20 @@ class Audiences:
         self._denying_groups: list[str] = []
         self._columns: dict[tuple[bool, str], NDArray[np.int64]] = {}
         self._kept: dict[Identity, EntityList] = {}
-
-    def of(self, sql: sqlite3.Connection, number: int) -> Audience:
-        """Return the audience of a number; CorruptFile if the store does not have it."""
-        if number == EVERYBODY:
-            return NO_LISTS
-        if number not in self._stated:
-            self._read_on(sql)
-        if (found := self._stated.get(number)) is None:
-            raise CorruptFile(f"{self._path}: audience {number} is lost; restore a backup")
-        return found
+        self._lock = threading.Lock()
+        """Threads that read a shared store have a connection each."""
 
     def admitted(self, sql: sqlite3.Connection, identity: Identity) -> EntityList:
         """Return the numbers of the audiences that a session belongs to, without that of everybody."""
         if not identity.denied:
             return NONE
-        self._read_on(sql)
-        if (found := self._kept.get(identity)) is None:
-            if len(self._kept) >= _KEPT:
-                self._kept.clear()
-            found = self._kept[identity] = entity_list("audiences", self._numbers(identity))
-        return found
+        with self._lock:
+            self._read_on(sql)
+            if (found := self._kept.get(identity)) is None:
+                if len(self._kept) >= _KEPT:
+                    self._kept.clear()
+                found = self._kept[identity] = entity_list("audiences", self._numbers(identity))
+            return found
 
     def _numbers(self, identity: Identity) -> NDArray[np.int64]:
         is_in = self._for_all.copy()
@@ -166,7 +159,6 @@ class Audiences:
                 raise CorruptFile(
                     f"{self._path}: audience {number} is not valid; restore a backup"
                 ) from error
-            self._stated[number] = one
             is_for_all[number] = one.allow is None
             for principal in one.allow or ():
                 self._allowing[principal].append(number)

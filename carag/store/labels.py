@@ -42,6 +42,20 @@ class StoredLabels:
         with self._reading() as sql:
             return int(sql.execute(query, (known_at,)).fetchone()[0])
 
+    def check_complete(self) -> None:
+        """Check that the last label and its change are there; CorruptFile if not: a search might find nothing."""
+        with self._reading() as sql:
+            opened = sql.execute("SELECT CAST(coalesce(sum(opened), 0) AS BIGINT) FROM changes").fetchone()[0]
+            last = sql.execute(
+                "SELECT label, changes.known_at FROM labels LEFT JOIN changes ON known_from = known_at "
+                "ORDER BY label DESC LIMIT 1"
+            ).fetchone()
+        if (opened == 0) != (last is None) or (last and (last[0] + 1 != opened or last[1] is None)):
+            raise CorruptFile(
+                f"{self._path} does not hold the {opened} labels that its changes opened: another program changed it; "
+                "restore a backup"
+            )
+
     def closed(self, *, after: int, until: int = EVER) -> NDArray[np.int64]:
         """Return the keys, ascending, of the labels closed after one instant and by another, in microseconds."""
         return self._keys("SELECT label FROM labels WHERE known_to > ? AND known_to <= ?", (after, until))
@@ -113,22 +127,25 @@ class StoredLabels:
             found = sql.execute(query, (json.dumps([*keys]),)).fetchall()
         return {label: rows.word_of(word, known_to, None) for label, word, known_to in found}
 
-    def snapshot(self, *, known_at: int | None = None) -> Iterator[tuple[str, bytes, int, int, int]]:
-        """Stream ``(chunk id, SHA-256 of the text, word, valid from, valid to)`` of all open labels, in this order.
+    def snapshot(self, *, known_at: int | None = None) -> Iterator[tuple[str, bytes, int, int, int, str]]:
+        """Stream ``(chunk id, SHA-256 of the text, word, valid from, valid to, audience)`` of all open labels.
+
+        In this order. The audience is canonical JSON, and empty for everybody.
 
         Given ``known_at``, of the labels that were open at that microsecond.
         """
         return self._snapshot(
-            "SELECT chunk_id, text_sha256, labels.word, valid_from, valid_to "  # noqa: S608 - constants
-            f"FROM chunks JOIN labels USING (key) WHERE {rows.open_at(known_at)} ORDER BY chunk_id, valid_from",
+            "SELECT chunk_id, text_sha256, labels.word, valid_from, valid_to, coalesce(stated, '') "  # noqa: S608
+            "FROM chunks JOIN labels USING (key) LEFT JOIN label_audiences USING (label) "
+            f"LEFT JOIN audiences ON audience = number WHERE {rows.open_at(known_at)} ORDER BY chunk_id, valid_from",
             {"u": known_at},
         )
 
-    def changes(self, since: int, until: int) -> Iterator[tuple[int, str, bytes, int, int, int]]:
+    def changes(self, since: int, until: int) -> Iterator[tuple[int, str, bytes, int, int, int, str]]:
         """Stream the labels closed, then the labels opened, after one instant and by another, both in microseconds.
 
-        ``(1 if opened and still open, 0 if closed, chunk id, SHA-256 of the text, word, valid from, valid to)``; labels
-        that were opened and closed again in between are left out.
+        ``(1 if opened and still open, 0 if closed, ...)``, followed by what :meth:`snapshot` streams; labels that were
+        opened and closed again in between are left out.
         """
         for query in (CLOSED_BETWEEN, OPENED_BETWEEN):
             yield from self._snapshot(query, {"a": since, "b": until})

@@ -19,6 +19,7 @@ from carag.retrieval import words
 from carag.retrieval.public_names import PublicNames
 from carag.store.store import CorpusStore
 from tests.audit.log.earlier import laid_out_as_earlier
+from tests.store.test_store_file import LATER
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -42,7 +43,7 @@ def earlier(today: Path, tmp_path: Path) -> Path:
     """The store as 0.2.0 left it: tables of version 1, sealed values apart, no words, no note that it did not write.
 
     The tables of version 1 are those of today but for ``entity_sets``, which had no metadata (9f9d851 and before), and
-    for ``embedded`` and those of groups, which there were not.
+    for ``embedded`` and those of groups and audiences, which there were not.
     """
     home = shutil.copytree(today, tmp_path / "store")
     (home / "index.words").unlink()
@@ -56,7 +57,7 @@ def earlier(today: Path, tmp_path: Path) -> Path:
         )
         sql.execute("INSERT INTO entity_sets SELECT number, ciks FROM sets_of_version_2")
         sql.execute("DROP TABLE sets_of_version_2")
-        for table in ("embedded", "memberships", "groups", "group_changes"):
+        for table in ("embedded", *LATER):
             sql.execute(f"DROP TABLE {table}")
         sql.execute("PRAGMA user_version = 1")
         sql.commit()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import sqlite3
+from contextlib import closing
 from dataclasses import replace
 from random import Random
 from typing import TYPE_CHECKING, Any
@@ -11,7 +13,7 @@ import pytest
 
 from carag import Document, Engine, Session
 from carag.audit import Verdict, verify_receipt
-from carag.errors import InvalidArgument
+from carag.errors import CorruptFile, InvalidArgument
 from carag.policy.shipped import shipped_text
 from carag.retrieval import ConfidenceGate
 from tests.engine.documents import QUESTION, Clock, Counting
@@ -335,3 +337,23 @@ def test_where_an_audience_is_required_a_document_without_one_is_quarantined(tmp
         assert (report.quarantined, len(report.problems)) == (1, 1)
         assert "MISSING_AUDIENCE" in report.problems[0]
         assert found(engine, "user:ana") == {"shared", "denied"}
+
+
+@pytest.mark.parametrize(
+    "statement",
+    ["DELETE FROM label_audiences", 'UPDATE audiences SET stated = \'{"allow":null,"deny":["user:no"]}\''],
+)
+def test_lists_loosened_in_the_file_are_found_at_the_first_use_or_at_opening(
+    tmp_path: Path, statement: str
+) -> None:
+    """The state that each record names covers who may see a passage."""
+    for without in ("index.carag", "index.state"):
+        home = tmp_path / without.partition(".")[2]
+        with opened(home) as engine:
+            engine.add([memo("plan", allow=["user:ana"])])
+        with closing(sqlite3.connect(home / "corpus.db", isolation_level=None)) as sql:
+            sql.execute(statement)
+        for path in home.glob("index.*") if without == "index.state" else [home / without]:
+            path.unlink()
+        with pytest.raises(CorruptFile), opened(home) as engine:
+            found(engine, "user:bo")

@@ -145,7 +145,7 @@ def test_the_receipts_of_a_real_store_tell_nothing_of_a_hidden_filing(engine: En
             known[passage.chunk_id] = Known(passage.chunk_id, proof)
     assert len(known) >= OPEN_FILINGS * OPEN_PARAGRAPHS
     rows = list(engine._collection.store.labels.snapshot())
-    hidden = [(chunk, since) for chunk, _, _, since, _ in rows if chunk.startswith(HIDDEN)]
+    hidden = [(chunk, since) for chunk, _, _, since, *_ in rows if chunk.startswith(HIDDEN)]
     assert len(hidden) >= HIDDEN_PARAGRAPHS
     attack = TrieAttack(known.values(), bare_place)
     absent = [(f"0009999998-24-{n:06d}:{chunk[-5:]}", since) for n in range(40) for chunk, since in hidden]

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from carag import Document, Engine, Session
 from carag.audit import Record, Verdict, verify_receipt
 from carag.errors import CorruptFile, InvalidArgument
-from carag.policy import Policy, Profile, Where
+from carag.policy import Policy, Profile
 from carag.retrieval import ConfidenceGate
 from carag.store.store import CorpusStore
 from tests.engine.documents import QUESTION, Clock, Counting, at
@@ -282,7 +282,7 @@ def test_a_store_that_forgets_to_narrow_is_stopped(engine: Engine, monkeypatch: 
     """Every hit is tested a second time, by what the store states of it."""
     engine.add([memo("one", metadata={"year": 2023}), memo("two", metadata={"year": 2024})])
 
-    def forgetful(_: CorpusStore, policy: Policy, __: Where) -> Policy:
+    def forgetful(_: CorpusStore, policy: Policy, *__: object) -> Policy:
         return policy
 
     monkeypatch.setattr(CorpusStore, "expanded", forgetful)

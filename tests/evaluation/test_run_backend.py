@@ -69,7 +69,7 @@ def test_the_rows_are_those_of_the_index(cache: Path, tmp_path: Path) -> None:
     about = [RunMetadata.from_json((tmp_path / one / "run.json").read_bytes()) for one in ("here", "there")]
     assert [[0, 0, 0]] * 2 == [[trial.violating for trial in one.trials] for one in about]
     assert about[0].worlds == about[1].worlds
-    assert "CARAG's systems search in native, file format 2" in about[1].notes
+    assert "CARAG's systems search in native, file format 3" in about[1].notes
     (store,) = cache.glob("*/store/corpus.db")
     with CorpusStore.open(store, create=False) as kept:
         assert kept.meta_get("backend") is None

@@ -96,7 +96,7 @@ class Corpus:
         rng = np.random.default_rng(len(question))
         return rng.standard_normal(DIM).astype(np.float32)
 
-    def expanded(self, policy: Policy, where: Where) -> Policy:
+    def expanded(self, policy: Policy, where: Where, *_: object) -> Policy:
         return self.sets.expanded(self.database, policy, where)
 
     def chunks(self, keys: Any, *, known_at: int | None = None) -> list[StoredChunk]:
@@ -428,6 +428,6 @@ def test_a_set_that_comes_in_during_a_search_is_no_disagreement() -> None:
     wanted = retriever.retrieve("a", decision, 60)
     behind, corpus.expanded = corpus.expanded, None  # type: ignore[assignment, method-assign]
     stale = iter([Policy(*decision.policy.masks, deny_entities=[0, 1, 2])])  # no set of two is on it yet
-    corpus.expanded = lambda policy, where: next(stale, None) or behind(policy, where)  # type: ignore[method-assign]
+    corpus.expanded = lambda policy, where, _: next(stale, None) or behind(policy, where)  # type: ignore[method-assign]
     assert retriever.retrieve("a", decision, 60) == wanted
     assert next(stale, None) is None

@@ -66,6 +66,10 @@ TABLES = [
     "group_changes",
     "groups",
     "memberships",
+    "audiences",
+    "principals",
+    "document_audiences",
+    "label_audiences",
 ]
 
 

@@ -12,7 +12,9 @@ Bytes are base64url without padding, minutes are since 1970 UTC. The *seal* is a
 to the minute until which the word holds, ``HMAC-SHA256(salt, "carag/commit/v1" NUL "until" NUL decimal)``: a proof
 about a day in the past must not reveal when the label changed later, and a neighbour's entry hash, which every proof
 shows, must not confirm a guess of the neighbour's text and word. The salt is ``HMAC-SHA256(key, "carag/state/v1" NUL
-entry)``, taken over the entry with the bare minute for ``u``; the key never leaves the store.
+entry)``, taken over the entry with the bare minute for ``u``, followed by the lists of those who may see the passage,
+unless it is for everybody. So the root changes with these lists, of which a proof shows nothing. The key never leaves
+the store.
 
 **Place** of a label: ``HMAC-SHA256(key, "carag/state/place/v1" NUL chunk id LF from)``, ``from`` in decimal, read as
 256 bits, first bit first. It is keyed because a proof shows other labels' places: under a plain hash of public
@@ -65,6 +67,8 @@ class Label:
     word: int
     since: int = 0
     until: int = MAX_MINUTE
+    audience: str = ""
+    """The lists of those who may see the passage, as canonical JSON; empty for everybody."""
 
     def seal(self, key: bytes) -> Opening:
         """Return salt and value of the commitment to ``until``, under the store's key."""
@@ -77,7 +81,8 @@ class Label:
     def seal_and_leaf(self, key: bytes) -> tuple[Opening, bytes]:
         """Return what :meth:`seal` and :meth:`leaf` do."""
         begun = _begun(self.chunk, self.text_hash, self.word, self.since)
-        seal = Opening(hmac_sha256(key, _DOMAIN + begun + f"{self.until:d}}}".encode()), str(self.until))
+        stated = begun + f"{self.until:d}}}{self.audience}".encode()
+        seal = Opening(hmac_sha256(key, _DOMAIN + stated), str(self.until))
         return seal, leaf_hash(_ended(begun, seal.commitment(_UNTIL)))
 
 

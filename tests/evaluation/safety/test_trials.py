@@ -46,6 +46,7 @@ def test_an_instant_drawn_of_what_is_never_public_is_one_that_can_be_asked() -> 
         np.full(64, VERSION_WORD, np.uint32),
         *(np.full(64, minute, np.uint32) for minute in (NEVER, NEVER, 0)),
         keys,
+        np.zeros(64, np.uint32),
     )
     index = Index(8)
     index.add(np.eye(64, 8, dtype=np.float32) + 1, labels.words, keys, public_at=labels.public_at)
