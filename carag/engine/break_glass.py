@@ -111,7 +111,7 @@ class BreaksGlass:
         )
         secrets = {"subject": session.subject, "reason": reason, "approver": second}
         record = self._recorder.log.append(event, secrets=secrets).seq
-        _logger.warning("the glass was broken for %s/%s, record %d", cell.role, cell.purpose, record)
+        _logger.info("the glass was broken for %s/%s, record %d", cell.role, cell.purpose, record)
         self._tell(Broken(session.subject, second, cell.role, cell.purpose, reason, until, record))
         return session.under(Glass(cell.role, cell.purpose, until, record))
 

@@ -77,6 +77,8 @@ def placed_documents(
             yield one.where, replace(made(one), read_by=one.read_by)
         except InvalidArgument as error:
             yield one.where, f"{one.where}: broken: {visible(str(error))}"
+            if (closed := _shared_with_no_one(one, made)) is not None:
+                yield one.where, closed
 
 
 def _document(read: ReadDocument) -> Document:
@@ -93,6 +95,17 @@ def _document(read: ReadDocument) -> Document:
     return Document(
         id=read.id, text=read.text, facts=facts, metadata={**plain, **titled}, pages=read.pages, **own
     )
+
+
+def _shared_with_no_one(read: ReadDocument, made: Callable[[ReadDocument], Document]) -> Document | None:
+    """Return a document whose lists cannot be read, so that an earlier, perhaps wider, list ends; None for others."""
+    if not {"allow", "deny"} & read.facts.keys():
+        return None
+    facts = {name: value for name, value in read.facts.items() if name != "deny"} | {"allow": list[str]()}
+    try:
+        return replace(made(replace(read, facts=facts)), read_by=read.read_by)
+    except InvalidArgument:
+        return None
 
 
 def _moment(name: str, stated: Fact) -> Any:

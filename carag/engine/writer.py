@@ -14,8 +14,10 @@ from carag.labelling.labelled import NotMade
 from carag.labelling.naming import named
 from carag.labelling.stated import removed, stated_documents
 from carag.limits import check_id, quoted
-from carag.policy.audience import GROUP
+from carag.policy import Audience
+from carag.policy.audience import GROUP, one_spelling
 from carag.retrieval import headed
+from carag.store._audiences import other_spelling
 from carag.visible import logger
 
 if TYPE_CHECKING:
@@ -25,7 +27,6 @@ if TYPE_CHECKING:
     from carag.labelling.document import Document
     from carag.labelling.labelled import Facts, LabelledDocument, Made
     from carag.labelling.lifecycle import StateSpan
-    from carag.policy import Audience
     from carag.store._transaction import Transaction
     from carag.store.store import CorpusStore
 
@@ -233,8 +234,10 @@ def add(
     labelled = stated_documents(documents, collection.profile.vocabulary)
     with collection.writing(kind.reader):
         supersedes = {id_: one.given.supersedes for id_, one in labelled.items()}
-        for wrong in _superseding_wrongly(supersedes, collection.store).values():
-            raise InvalidArgument(wrong)
+        wrong = _superseding_wrongly(supersedes, collection.store)
+        wrong |= _misspelt([one.given for one in labelled.values()], collection.store)
+        for message in wrong.values():
+            raise InvalidArgument(message)
         given: list[tuple[int, Given | NotMade]] = [(0, NotMade(one)) for one in problems]
         given += [(0, one) for one in labelled.values()]
         return write(
@@ -243,10 +246,14 @@ def add(
 
 
 def without_lost(documents: Iterable[Document], store: CorpusStore) -> tuple[list[Document], list[str]]:
-    """Leave out documents that supersede unknown ones, and documents that supersede those; say which, and why."""
+    """Leave out documents that cannot be added; say which, and why.
+
+    They supersede an unknown document or one that is left out, or spell a principal otherwise than is known.
+    """
     several = list(documents)
-    supersedes = {one.id: one.supersedes for one in several}
-    problems: list[str] = []
+    misspelt = _misspelt(several, store)
+    supersedes = {one.id: one.supersedes for one in several if one.id not in misspelt}
+    problems = [*misspelt.values()]
     while wrong := _superseding_wrongly(supersedes, store):
         problems += wrong.values()
         supersedes = {id_: old for id_, old in supersedes.items() if id_ not in wrong}
@@ -277,6 +284,23 @@ def remove(collection: Collection, kind: Kind, ids: Iterable[str]) -> int:
             collection.refresh(no_progress)
     _logger.info("removed %d documents", len(wanted))
     return len(wanted)
+
+
+def _misspelt(documents: Sequence[Document], store: CorpusStore) -> dict[str, str]:
+    """Return, by id, which principal a document spells otherwise than the store, or a document before it, does."""
+    shared = [(one.id, Audience(one.allow, one.deny)) for one in documents if one.allow or one.deny]
+    known = (
+        store.spelled({name for _, one in shared for name in (*(one.allow or ()), *one.deny)})
+        if shared
+        else {}
+    )
+    wrong = {}
+    for id_, one in shared:
+        if said := other_spelling(one, known):
+            wrong[id_] = f"document {id_!r}: {said}"
+        else:
+            known |= {one_spelling(name): name for name in (*(one.allow or ()), *one.deny)}
+    return wrong
 
 
 def _superseding_wrongly(supersedes: Mapping[str, str | None], store: CorpusStore) -> dict[str, str]:

@@ -22,7 +22,7 @@ from carag.policy.entities import EntityList, entity_list
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -69,7 +69,7 @@ def number_of(sql: sqlite3.Connection, audience: Audience) -> int:
         return EVERYBODY
     found = sql.execute("SELECT number FROM audiences WHERE stated = ?", (audience.text,)).fetchone()
     if found is None:
-        _note_spellings(sql, {*(audience.allow or ()), *audience.deny})
+        _note_spellings(sql, audience)
         found = sql.execute("SELECT coalesce(max(number) + 1, 1) FROM audiences").fetchone()
         if found[0] > MAX_AUDIENCE:
             raise CaragError("the store has no numbers left for audiences; ingest into a second store")
@@ -83,17 +83,28 @@ def put_audiences(sql: sqlite3.Connection, of: Iterable[tuple[int, Audience]]) -
     sql.executemany("INSERT INTO document_audiences (filing, audience) VALUES (?, ?)", stated)
 
 
-def _note_spellings(sql: sqlite3.Connection, principals: Iterable[str]) -> None:
+def spelled(sql: sqlite3.Connection, principals: Iterable[str]) -> dict[str, str]:
+    """Return the spellings that the store knows of some principals, by the form in which spellings are equal."""
+    some = json.dumps([one_spelling(one) for one in principals])
+    return dict(sql.execute(_SPELLED, {"some": some}).fetchall())
+
+
+def other_spelling(audience: Audience, known: Mapping[str, str]) -> str | None:
+    """Say which principal of an audience is known by another spelling; None if all are known as stated."""
+    for name in (*(audience.allow or ()), *audience.deny):
+        if (other := known.get(one_spelling(name), name)) != name:
+            return f"the principal {quoted(name)} is known by another spelling, {quoted(other)}; use that one"
+    return None
+
+
+def _note_spellings(sql: sqlite3.Connection, audience: Audience) -> None:
     """Keep the first spelling of each principal; InvalidArgument for a second one."""
-    given = {one_spelling(one): one for one in principals}
-    known = dict(sql.execute(_SPELLED, {"some": json.dumps(list(given))}).fetchall())
-    for spelling, name in given.items():
-        if (other := known.get(spelling, name)) != name:
-            raise InvalidArgument(
-                f"the store knows the principal {quoted(name)} by another spelling, {quoted(other)}; use that one"
-            )
+    principals = {*(audience.allow or ()), *audience.deny}
+    if wrong := other_spelling(audience, spelled(sql, principals)):
+        raise InvalidArgument(wrong)
     sql.executemany(
-        "INSERT INTO principals (spelling, name) VALUES (?, ?) ON CONFLICT DO NOTHING", given.items()
+        "INSERT INTO principals (spelling, name) VALUES (?, ?) ON CONFLICT DO NOTHING",
+        [(one_spelling(one), one) for one in principals],
     )
 
 

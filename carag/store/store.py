@@ -25,7 +25,7 @@ from carag.limits import quoted
 from carag.policy import NOBODY
 from carag.store import _by_label as by_label
 from carag.store import _rows as rows
-from carag.store._audiences import Audiences
+from carag.store._audiences import Audiences, spelled
 from carag.store._entity_sets import EntitySets
 from carag.store._label_history import system_clock
 from carag.store._notes import Notes
@@ -215,6 +215,11 @@ class CorpusStore(Notes):
             if identity.denied and not policy.any_audience:
                 policy = policy.with_audiences(self._audiences.admitted(sql, identity))
             return self._sets.expanded(sql, policy, where)
+
+    def spelled(self, principals: Iterable[str]) -> dict[str, str]:
+        """Return the spellings that the store knows of some principals, by :func:`one_spelling` of each."""
+        with self._reading() as sql:
+            return spelled(sql, principals)
 
     def known(self, at: int | None = None) -> int:
         """Return the microsecond of the last change, or of the last change by an instant; -1 if there was none yet."""

@@ -357,3 +357,29 @@ def test_lists_loosened_in_the_file_are_found_at_the_first_use_or_at_opening(
             path.unlink()
         with pytest.raises(CorruptFile), opened(home) as engine:
             found(engine, "user:bo")
+
+
+def test_a_list_that_is_spoilt_closes_its_document(tmp_path: Path) -> None:
+    """What was open before, by a list that could be read, does not stay open."""
+    lines = "---\nclassification: public\nallow: {}\n---\nBranches report.\n"
+    files = folder(tmp_path / "files", plan=lines.format("[user:ana]"), note=lines.format("user:ana"))
+    with opened(tmp_path / "store") as engine:
+        engine.sync(files)
+        assert found(engine, "user:ana") == {"plan.md", "note.md"}
+        folder(files, plan=lines.format("[user ana]"))
+        assert any("plan.md: broken" in one for one in engine.sync(files).problems)
+        assert found(engine, "user:ana") == {"note.md"}
+
+
+def test_one_file_with_another_spelling_does_not_keep_the_rest_out(tmp_path: Path) -> None:
+    lines = "---\nclassification: public\nallow: {}\n---\nBranches report {}.\n"
+    files = folder(
+        tmp_path / "files",
+        a=lines.format("group:Desk", 1),
+        b=lines.format("group:desk", 2),
+        c=lines.format("group:Desk", 3),
+    )
+    with opened(tmp_path / "store") as engine:
+        assert any("another spelling" in one for one in engine.sync(files).problems)
+        assert found(engine, "group:Desk") == {"a.md", "c.md"}
+        assert found(engine, "group:desk") == set()
