@@ -9,13 +9,14 @@ from __future__ import annotations
 import json
 import threading
 from collections import defaultdict
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from carag.errors import CaragError, CorruptFile, InvalidArgument
 from carag.limits import quoted
-from carag.policy import EVERYBODY, Audience
+from carag.policy import EVERYBODY, NO_LISTS, Audience
 from carag.policy.audience import GROUP, MAX_AUDIENCE, one_spelling
 from carag.policy.entities import NOBODY as NONE
 from carag.policy.entities import EntityList, entity_list
@@ -75,6 +76,16 @@ def number_of(sql: sqlite3.Connection, audience: Audience) -> int:
             raise CaragError("the store has no numbers left for audiences; ingest into a second store")
         sql.execute("INSERT INTO audiences (number, stated) VALUES (?, ?)", (found[0], audience.text))
     return int(found[0])
+
+
+@lru_cache(maxsize=4096)
+def audience_of(stated: str | None) -> Audience:
+    """Return the audience that is stated, None for everybody; ValueError if it is lost or altered."""
+    if stated is None:
+        return NO_LISTS
+    if not (found := Audience.read(stated)):
+        raise ValueError("who may see it is lost")
+    return found
 
 
 def put_audiences(sql: sqlite3.Connection, of: Iterable[tuple[int, Audience]]) -> None:
@@ -159,13 +170,17 @@ class Audiences:
         found = sql.execute(query, (len(self._for_all) - 1,)).fetchall()
         if not found:
             return
+        if found[-1][0] - len(self._for_all) + 1 != len(found):
+            raise CorruptFile(
+                f"{self._path}: audiences before number {found[-1][0]} are lost; restore a backup"
+            )
         self._columns.clear()
         self._kept.clear()
         is_for_all = np.zeros(found[-1][0] + 1, dtype=bool)
         is_for_all[: len(self._for_all)] = self._for_all
         for number, stated in found:
             try:
-                one = Audience.read(stated)
+                one = audience_of(stated)
             except (ValueError, TypeError) as error:
                 raise CorruptFile(
                     f"{self._path}: audience {number} is not valid; restore a backup"

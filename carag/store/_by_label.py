@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 _SELECT_LABELS_BESIDE: Final = """
     SELECT label, chunk_id, NULL, NULL, NULL, NULL, NULL, NULL, labels.word, valid_to, labels.entity,
-           entity_sets.ciks, entity_sets.metadata, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, stated, valid_from,
-           known_to
+           entity_sets.ciks, entity_sets.metadata, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,
+           CASE WHEN audience IS NULL THEN NULL ELSE coalesce(stated, '') END, valid_from, known_to
     FROM labels JOIN chunks USING (key)
          LEFT JOIN entity_sets ON labels.entity = entity_sets.number
          LEFT JOIN label_audiences USING (label) LEFT JOIN audiences ON audience = audiences.number"""

@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any, Final
 from carag.errors import InvalidArgument
 from carag.labelling.canonical_json import canonical_json
 from carag.labelling.lifecycle import StateSpan
-from carag.policy import NEVER, NO_LISTS, TOMBSTONE, Audience
+from carag.policy import NEVER, TOMBSTONE
+from carag.store._audiences import audience_of
 from carag.store.values import PastLabel
 
 if TYPE_CHECKING:
@@ -54,7 +55,8 @@ _OPEN: Final = f"""
     SELECT key, label, labels.word, valid_from, valid_to, causes
     FROM labels JOIN chunks USING (key) WHERE filing IN ({_NEWS}) AND known_to IS NULL"""  # noqa: S608
 _HISTORY: Final = """
-    SELECT labels.word, valid_from, valid_to, known_from, known_to, causes, stated
+    SELECT labels.word, valid_from, valid_to, known_from, known_to, causes,
+           CASE WHEN audience IS NULL THEN NULL ELSE coalesce(stated, '') END
     FROM labels JOIN chunks USING (key)
          LEFT JOIN label_audiences USING (label) LEFT JOIN audiences ON audience = number
     WHERE chunk_id = ? ORDER BY known_from, valid_from"""
@@ -91,7 +93,7 @@ def history(sql: sqlite3.Connection, chunk_id: str) -> list[PastLabel]:
     return [
         PastLabel(
             *(word, since, until, known_from, known_to, tuple(map(tuple, json.loads(causes)))),
-            audience=NO_LISTS if stated is None else Audience.read(stated),
+            audience=audience_of(stated),
         )
         for word, since, until, known_from, known_to, causes, stated in found
     ]

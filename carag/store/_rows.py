@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from functools import lru_cache
 from itertools import count
 from operator import index as as_int
 from typing import TYPE_CHECKING, Any, Final
@@ -13,7 +12,8 @@ import numpy as np
 from carag.errors import CorruptFile, InvalidArgument
 from carag.labelling.canonical_json import canonical_json
 from carag.labelling.labelled import stated_of
-from carag.policy import NO_LISTS, QUARANTINE, TOMBSTONE, Audience
+from carag.policy import QUARANTINE, TOMBSTONE
+from carag.store._audiences import audience_of
 from carag.store._entity_sets import about, number_of
 from carag.store.values import Counts, StoredChunk, StoredDocument, StoredLabel, hash_of_text
 
@@ -45,13 +45,14 @@ INSERT_DOCUMENT: Final = """
 SELECT_CHUNK: Final = """
     SELECT label, chunk_id, accession_number, version, document, start_offset, end_offset, text, labels.word,
            valid_to, labels.entity, entity_sets.ciks, entity_sets.metadata, labels.causes, text_sha256, form, company,
-           filed, json_extract(facts, '$.metadata'), key, filing, stated, valid_from, known_to
+           filed, json_extract(facts, '$.metadata'), key, filing,
+           CASE WHEN audience IS NULL THEN NULL ELSE coalesce(stated, '') END, valid_from, known_to
     FROM labels JOIN chunks USING (key) JOIN filings USING (filing)
          LEFT JOIN entity_sets ON labels.entity = entity_sets.number
          LEFT JOIN label_audiences USING (label) LEFT JOIN audiences ON audience = audiences.number"""
 SELECT_LABEL: Final = """
-    SELECT label, chunk_id, labels.word, valid_to, labels.entity, entity_sets.ciks, entity_sets.metadata, stated,
-           valid_from, known_to
+    SELECT label, chunk_id, labels.word, valid_to, labels.entity, entity_sets.ciks, entity_sets.metadata,
+           CASE WHEN audience IS NULL THEN NULL ELSE coalesce(stated, '') END, valid_from, known_to
     FROM labels JOIN chunks USING (key)
          LEFT JOIN entity_sets ON labels.entity = entity_sets.number
          LEFT JOIN label_audiences USING (label) LEFT JOIN audiences ON audience = audiences.number"""
@@ -273,9 +274,9 @@ def stored_label(row: tuple[Any, ...], path: Path, *, known_at: int | None) -> S
     _, chunk_id, word, until, entity, ciks, metadata, shared, since, known_to = row
     try:
         ciks, metadata = about(entity, ciks, metadata)
-        audience = _audience(shared)
+        audience = audience_of(shared)
     except ValueError as error:
-        raise _changed(path, chunk_id, error) from error
+        raise changed(path, chunk_id, error) from error
     return StoredLabel(chunk_id, word_of(word, known_to, known_at), since, until, ciks, metadata, audience)
 
 
@@ -312,18 +313,13 @@ def stored_chunk(row: tuple[Any, ...], path: Path, *, known_at: int | None) -> S
             text_sha256=hash_of_text(text),
             number=passage,
             filing=filing,
-            audience=_audience(shared),
+            audience=audience_of(shared),
         )
     except ValueError as error:
-        raise _changed(path, chunk_id, error) from error
+        raise changed(path, chunk_id, error) from error
     if chunk.text_sha256 != text_sha256:
         raise CorruptFile(f"{path}: the text of {chunk_id} was changed by another program; restore a backup")
     return chunk
-
-
-@lru_cache(maxsize=4096)
-def _audience(stated: str | None) -> Audience:
-    return NO_LISTS if stated is None else Audience.read(stated)
 
 
 def word_of(word: int, known_to: int | None, known_at: int | None) -> int:
@@ -332,7 +328,7 @@ def word_of(word: int, known_to: int | None, known_at: int | None) -> int:
     return word | TOMBSTONE if is_closed else word
 
 
-def _changed(path: Path, chunk_id: str, error: ValueError) -> CorruptFile:
+def changed(path: Path, chunk_id: str, error: ValueError) -> CorruptFile:
     return CorruptFile(
         f"{path}: a label of {chunk_id} was changed by another program ({error}); restore a backup"
     )

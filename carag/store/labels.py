@@ -117,8 +117,11 @@ class StoredLabels:
 
     def history(self, chunk_id: str) -> list[PastLabel]:
         """Return every label that a passage ever had, by when it was known, then by when it holds; empty if unknown."""
-        with self._reading() as sql:
-            return history(sql, chunk_id)
+        try:
+            with self._reading() as sql:
+                return history(sql, chunk_id)
+        except ValueError as error:
+            raise rows.changed(self._path, chunk_id, error) from error
 
     def words_of(self, keys: Iterable[int]) -> dict[int, int]:
         """Return the words of labels by key, closed ones with the tombstone; unknown keys are left out."""
