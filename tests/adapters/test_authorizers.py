@@ -94,3 +94,12 @@ def test_policies_that_cannot_be_read_are_refused() -> None:
         RegoAuthorizer("package x\nallowed contains id if {", "data.x.allowed", {})
     with pytest.raises(InvalidArgument, match="did not make a set"):
         RegoAuthorizer(RULE, "data.sharing.misspelt", {}).allowed(frozenset(), ["a"])
+
+
+def test_an_id_that_rego_returns_as_another_allows_neither() -> None:
+    """regopy 1.5.2 returns the six characters of an escape as the letter that they stand for."""
+    ids = ["A", "\\u0041", 'the "Blue" fund', "plain"]
+    everything = "package sharing\nimport rego.v1\nallowed contains one if { some one in input.documents }\n"
+    only = 'package sharing\nimport rego.v1\nallowed contains one if { some one in input.documents; one != "A" }\n'
+    for module, expected in ((everything, [True, False, False, True]), (only, [False, False, False, True])):
+        assert RegoAuthorizer(module, "data.sharing.allowed", {}).allowed(frozenset(), ids) == expected
