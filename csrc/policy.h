@@ -86,11 +86,12 @@ static inline bool carag_is_listed(const carag_test *test, uint32_t entity)
     return low < test->predicate->entity_count && entities[low] == entity;
 }
 
+/* Without a branch on the answer, which a processor could not foresee. */
 static inline bool carag_audience_passes(const carag_predicate *predicate, uint32_t audience)
 {
-    if (audience == CARAG_EVERYBODY || predicate->audience_rule == CARAG_ANY_AUDIENCE)
-        return true;
-    return audience < predicate->audience_count && (predicate->audiences[audience / 64] >> (audience % 64) & 1) != 0;
+    const uint64_t listed = audience < predicate->audience_count ? predicate->audiences[audience / 64] : 0;
+    return (listed >> (audience % 64) & 1) | (audience == CARAG_EVERYBODY) |
+           (predicate->audience_rule == CARAG_ANY_AUDIENCE);
 }
 
 /* Words of the list of audiences. */
@@ -112,10 +113,9 @@ static inline bool carag_terms_pass(const carag_test *test, carag_terms terms)
     const carag_predicate *predicate = test->predicate;
     if (terms.public_at > predicate->as_of || terms.expires_at <= predicate->alive_at)
         return false;
-    if (!carag_audience_passes(predicate, terms.audience))
-        return false;
-    return predicate->entity_rule == CARAG_ANY_ENTITY ||
-           carag_is_listed(test, terms.entity) == (predicate->entity_rule == CARAG_ONLY_ENTITIES);
+    return carag_audience_passes(predicate, terms.audience) &
+           (predicate->entity_rule == CARAG_ANY_ENTITY ||
+            carag_is_listed(test, terms.entity) == (predicate->entity_rule == CARAG_ONLY_ENTITIES));
 }
 
 /* Whether a row may be emitted. The caller loads the word; at emission, with acquire order. */

@@ -279,19 +279,20 @@ static void select_classes(const carag_catalog *catalog, carag_selection *select
     bool test_terms = false;
     for (uint32_t first = 0; first < count; first += CARAG_PACK) {
         const uint32_t some = count - first < CARAG_PACK ? count - first : CARAG_PACK;
-        uint32_t passing =
+        const uint32_t passing =
             kernel->open(catalog->words + first, carag_iota, some, predicate->pairs, predicate->pair_count);
-        for (; passing; passing &= passing - 1) {
-            const uint32_t class = first + (uint32_t)__builtin_ctz(passing);
-            const uint32_t live = atomic_load_explicit(&catalog->live[class], memory_order_acquire);
-            labelled += live;
-            if (!carag_terms_pass(test, catalog->terms[class])) {
-                test_terms = true;
-                continue;
-            }
+        uint32_t open = 0; /* first as bits, without a branch: a processor cannot foresee whom a class is for */
+        for (uint32_t left = passing; left; left &= left - 1) {
+            const uint32_t lane = (uint32_t)__builtin_ctz(left);
+            labelled += atomic_load_explicit(&catalog->live[first + lane], memory_order_acquire);
+            open |= (uint32_t)carag_terms_pass(test, catalog->terms[first + lane]) << lane;
+        }
+        test_terms |= open != passing;
+        for (; open; open &= open - 1) {
+            const uint32_t class = first + (uint32_t)__builtin_ctz(open);
             if (listed < room)
                 selection->classes[listed++] = class;
-            admissible += live;
+            admissible += atomic_load_explicit(&catalog->live[class], memory_order_acquire);
         }
     }
     selection->count = listed;

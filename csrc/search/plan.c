@@ -42,7 +42,8 @@ static double exact_cost(const carag_costs *costs, double admissible, double lim
 /* The part of the packs that hold an admissible row. */
 static double opened_packs(const carag_reader *reader, const carag_selection *selection)
 {
-    return 1.0 - pow(1.0 - fmin((double)selection->labelled / (double)reader->rows, 1.0), RUNS);
+    const uint64_t opening = carag_may_mark(reader, selection) ? selection->admissible : selection->labelled;
+    return 1.0 - pow(1.0 - fmin((double)opening / (double)reader->rows, 1.0), RUNS);
 }
 
 /* Nanoseconds to read a number of rows by cells. */
@@ -62,8 +63,8 @@ bool carag_plan_stops(const carag_reader *reader, const carag_selection *selecti
 /* Nanoseconds to read all rows by words; infinite without a copy in that order. */
 static double words_cost(const carag_reader *reader, const carag_selection *selection)
 {
-    const carag_view *view = reader->view;
-    return view->sorted ? WORD_FACTOR * (double)selection->labelled * view->costs.pack / CARAG_PACK : INFINITY;
+    const double pack = reader->view->costs.pack;
+    return carag_has_copy(reader, selection) ? WORD_FACTOR * (double)selection->labelled * pack / CARAG_PACK : INFINITY;
 }
 
 /* Nanoseconds of a scan that reads a number of rows. */
@@ -145,7 +146,7 @@ static double rows_in_reach(const carag_scan *job)
 bool carag_plan_by_words(const carag_scan *job)
 {
     const double opened = rows_in_reach(job) * opened_packs(job->reader, job->selection);
-    return job->reader->view->sorted && WORD_FACTOR * (double)job->selection->labelled < opened;
+    return carag_has_copy(job->reader, job->selection) && WORD_FACTOR * (double)job->selection->labelled < opened;
 }
 
 /* Distances that a walk from where a scan stands, which has found as many rows as it keeps, may compute before it has cost
@@ -162,7 +163,9 @@ bool carag_plan_by_words(const carag_scan *job)
 uint64_t carag_plan_budget(const carag_scan *job, size_t ef)
 {
     const carag_costs *costs = &job->reader->view->costs;
-    const double share = (double)job->opened / (double)job->tested;
+    const carag_selection *selection = job->selection;
+    const double closed = job->marks ? 1.0 : (double)selection->admissible / (double)selection->labelled; /* by terms */
+    const double share = (double)job->opened / (double)job->tested * closed;
     const double rest = costs->scan_factor * fmin(cells_cost(job->reader, job->selection, rows_in_reach(job)),
                                                   words_cost(job->reader, job->selection));
     const double budget = rest / costs->graph_distance;

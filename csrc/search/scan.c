@@ -44,7 +44,6 @@
 #define CONFIDENCE 2.0F /* standard deviations by which an estimate may be too low */
 #define TRIED_ROWS (CARAG_CELL_ROWS / 8) /* rows of the first cells; how many are open decides whether it may stop */
 #define PROBED_ROWS 64 /* rows of the cells nearest to a query by which its plan is chosen */
-#define MARK_MAX_SHARE 8 /* where at most 1/8 of the rows are admissible, they are marked rather than all words tested */
 #define ROWS_PER_CELL 8 /* rows in the pool of a walk for each cell that is scanned before it */
 #define FIRST_CELLS 12 /* cells before it is decided whether the others are read by cell or by word: they give the floor */
 #define PACKS_AHEAD 4 /* packs of a word that are fetched before they are read */
@@ -144,10 +143,10 @@ static uint32_t open_rows(const carag_scan *job, const carag_span *span)
 {
     const _Atomic(uint32_t) *words = job->reader->view->words;
     const carag_predicate *predicate = job->selection->test.predicate;
-    if (job->all_open)
-        return (uint32_t)(((uint64_t)1 << span->count) - 1);
     if (job->marks)
         return carag_span_marked(span, job->marks);
+    if (job->all_open)
+        return (uint32_t)(((uint64_t)1 << span->count) - 1);
     return carag_kernel_get()->open(words + (span->is_ordered ? span->position : 0),
                                     span->is_ordered ? carag_iota : span->rows, span->count, predicate->pairs,
                                     predicate->pair_count);
@@ -270,10 +269,10 @@ static void fetch_cell(const carag_scan *job, uint32_t cell)
 
 /* From here on go by marks, where it is cheaper to mark the rows that may be open than to test the words of all. It is not
  * where there is a copy by word: what goes on by cells then is about to end. Nor before as many words were tested as rows
- * would be marked: those near the query may be enough. */
+ * would be marked: those near the query may be enough, unless their words say little. */
 static void mark_open(carag_scan *job)
 {
-    if (job->reader->view->sorted || job->selection->admissible * MARK_MAX_SHARE > job->reader->rows)
+    if (!carag_may_mark(job->reader, job->selection))
         return;
     carag_mark(job->reader, job->selection, job->scratch->marks);
     job->marks = job->scratch->marks;
@@ -290,17 +289,19 @@ carag_scan carag_scan_begin(const carag_reader *reader, const carag_selection *s
     carag_query_sketch(&view->bits, reader->index->params.dim, &scratch->query);
     if (view->cells)
         carag_rank_cells(view->cells, scratch);
-    return (carag_scan){.reader = reader, .selection = selection, .scratch = scratch, .effort = effort,
-                        .room = carag_sketch_room(limit), .all_open = selection->labelled == reader->rows,
-                        .stops = view->cells != NULL, .patience = WAITING_ROWS};
+    carag_scan job = {.reader = reader, .selection = selection, .scratch = scratch, .effort = effort,
+                      .room = carag_sketch_room(limit), .all_open = selection->labelled == reader->rows,
+                      .stops = view->cells != NULL, .patience = WAITING_ROWS};
+    if (view->cells && carag_is_cut(selection))
+        mark_open(&job);
+    return job;
 }
 
-/* Of the rows in the cells nearest to the query, the part that may be open. Ranks the cells, and reads of their rows nothing
- * but words. */
+/* Of the rows in the cells nearest to the query, the part that is open. Ranks the cells, and reads of their rows nothing
+ * but words and terms. */
 double carag_scan_rate(const carag_reader *reader, const carag_selection *selection, carag_scratch *scratch)
 {
     const carag_cells *cells = reader->view->cells;
-    const carag_scan job = {.reader = reader, .selection = selection, .scratch = scratch};
     uint32_t tested = 0;
     uint32_t opened = 0;
     carag_query_encode(reader->index, &reader->view->codes, &scratch->query);
@@ -308,13 +309,8 @@ double carag_scan_rate(const carag_reader *reader, const carag_selection *select
     for (uint32_t next = 0; next < cells->count && tested < PROBED_ROWS; next++) {
         const uint32_t cell = scratch->cells[next];
         const uint32_t end = cells->cells[cell].end;
-        for (uint32_t at = cell ? cells->cells[cell - 1].end : 0; at < end;) {
-            uint32_t room[CARAG_PACK];
-            const carag_span span = carag_span_at(reader->view, at, end, room);
-            opened += (uint32_t)__builtin_popcount(open_rows(&job, &span));
-            at += span.count;
-            tested += span.count;
-        }
+        for (uint32_t at = cell ? cells->cells[cell - 1].end : 0; at < end; at++, tested++)
+            opened += carag_passes(reader, selection, carag_row_at(reader->view, at));
     }
     return (double)opened / (double)tested;
 }
@@ -377,7 +373,8 @@ void carag_scan_leave(carag_scan *job)
  * within reach. */
 bool carag_scan_goes_by_words(carag_scan *job)
 {
-    return job->reader->view->sorted && !carag_scan_cells(job, FIRST_CELLS) && carag_plan_by_words(job);
+    return carag_has_copy(job->reader, job->selection) && !carag_scan_cells(job, FIRST_CELLS) &&
+           carag_plan_by_words(job);
 }
 
 /* Scan what is left, and leave about the `limit` nearest admissible rows in scratch->found. */

@@ -12,6 +12,9 @@
 #define CARAG_SAMPLE_K 10 /* neighbours for which costs are measured */
 #define CARAG_MANY_RATIO 8 /* costs are measured a second time, for this multiple of CARAG_SAMPLE_K neighbours */
 
+#define CARAG_MARK_MAX_SHARE 8 /* where more than 1/8 of the rows are admissible, marking them costs more than testing words */
+#define CARAG_CUT 2 /* times as many rows pass by word as are admissible, beyond which words say little */
+
 _Static_assert(sizeof(carag_near) == 8, "eight heap entries share a cache line");
 
 /* How much a call needs. */
@@ -80,6 +83,24 @@ typedef struct carag_limits {
     double least_rate; /* of rows near the query that are admissible */
     bool is_sure;      /* give up, too, when the pool was spent before the stop: nearer rows may lie beyond it */
 } carag_limits;
+
+/* Whether terms, such as audiences, close most of the rows whose words pass. */
+static inline bool carag_is_cut(const carag_selection *selection)
+{
+    return selection->labelled > CARAG_CUT * selection->admissible;
+}
+
+/* Whether rows may be read by words, from a copy in that order. */
+static inline bool carag_has_copy(const carag_reader *reader, const carag_selection *selection)
+{
+    return reader->view->sorted && !carag_is_cut(selection);
+}
+
+/* Whether a scan marks the rows that may be open, instead of testing the words of all. */
+static inline bool carag_may_mark(const carag_reader *reader, const carag_selection *selection)
+{
+    return !carag_has_copy(reader, selection) && selection->admissible * CARAG_MARK_MAX_SHARE <= reader->rows;
+}
 
 /* search/scratch.c */
 carag_scratch *carag_scratch_take(carag_index *index, const carag_view *view, const carag_room *room);
