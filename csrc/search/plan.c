@@ -163,9 +163,7 @@ bool carag_plan_by_words(const carag_scan *job)
 uint64_t carag_plan_budget(const carag_scan *job, size_t ef)
 {
     const carag_costs *costs = &job->reader->view->costs;
-    const carag_selection *selection = job->selection;
-    const double closed = job->marks ? 1.0 : (double)selection->admissible / (double)selection->labelled; /* by terms */
-    const double share = (double)job->opened / (double)job->tested * closed;
+    const double share = (double)job->opened / (double)job->tested;
     const double rest = costs->scan_factor * fmin(cells_cost(job->reader, job->selection, rows_in_reach(job)),
                                                   words_cost(job->reader, job->selection));
     const double budget = rest / costs->graph_distance;

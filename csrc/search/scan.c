@@ -138,6 +138,18 @@ static void estimate_span(carag_scan *job, const carag_span *span, uint32_t lane
         score_waiting(job);
 }
 
+/* Of the rows of a span whose words pass, those whose terms do. */
+static uint32_t by_terms(const carag_scan *job, const carag_span *span, uint32_t passing)
+{
+    uint32_t open = 0;
+    for (; passing; passing &= passing - 1) {
+        const uint32_t i = (uint32_t)__builtin_ctz(passing);
+        const carag_terms terms = job->reader->view->terms[carag_span_row(span, span->first + i)];
+        open |= (uint32_t)carag_terms_pass(&job->selection->test, terms) << i;
+    }
+    return open;
+}
+
 /* The rows of a span that may be open, as bits. */
 static uint32_t open_rows(const carag_scan *job, const carag_span *span)
 {
@@ -145,11 +157,12 @@ static uint32_t open_rows(const carag_scan *job, const carag_span *span)
     const carag_predicate *predicate = job->selection->test.predicate;
     if (job->marks)
         return carag_span_marked(span, job->marks);
-    if (job->all_open)
-        return (uint32_t)(((uint64_t)1 << span->count) - 1);
-    return carag_kernel_get()->open(words + (span->is_ordered ? span->position : 0),
-                                    span->is_ordered ? carag_iota : span->rows, span->count, predicate->pairs,
-                                    predicate->pair_count);
+    const uint32_t passing =
+        job->all_open ? (uint32_t)(((uint64_t)1 << span->count) - 1)
+                      : carag_kernel_get()->open(words + (span->is_ordered ? span->position : 0),
+                                                 span->is_ordered ? carag_iota : span->rows, span->count,
+                                                 predicate->pairs, predicate->pair_count);
+    return job->is_near && job->selection->test_terms ? by_terms(job, span, passing) : passing;
 }
 
 /* The first position from `at` on whose row may be open, as far as marks tell without looking rows up. */
@@ -329,6 +342,7 @@ bool carag_scan_cells(carag_scan *job, uint32_t count)
     const carag_cells *cells = job->reader->view->cells;
     const carag_scratch *scratch = job->scratch;
     const uint64_t before = job->effort->estimates - job->opened;
+    job->is_near = count < cells->count;
     bool is_done = true;
     for (; job->next < cells->count; job->next++) {
         if (!job->marks && count == cells->count && job->tested >= job->selection->admissible)

@@ -72,6 +72,7 @@ typedef struct carag_scan {
     uint64_t tested;       /* rows in them, */
     uint64_t opened;       /* and how many of those are admissible */
     bool all_open;         /* words need not be tested to know whether a pack is read */
+    bool is_near;          /* in the nearest cells, whose rows decide how it goes on: terms are tested with words */
     bool stops;            /* it may end before the last cell */
 } carag_scan;
 

@@ -141,3 +141,28 @@ def test_same_rows_same_cells(tmp_path):
         index.add(vectors, words, threads=threads)
         index.save(tmp_path / str(threads))
     assert (tmp_path / "1").read_bytes() == (tmp_path / "3").read_bytes()
+
+
+@pytest.mark.parametrize("share", [0.02, 0.2, 0.5])
+def test_audiences_alone_decide_as_words_do(share):
+    """Whole neighbourhoods are for other audiences: what is found, and what a walk reads before it, is as by words."""
+    rng = np.random.default_rng(1)
+    centres = rng.standard_normal((100, DIM))
+    groups = rng.integers(0, 100, ROWS)
+    vectors = centres[groups] + 0.6 * rng.standard_normal((ROWS, DIM))
+    queries = centres[rng.integers(0, 100, 100)] + 0.6 * rng.standard_normal((100, DIM))
+    most = round(100 * share)
+    words, audiences = (Index(DIM, M=16, ef_construction=60) for _ in range(2))
+    words.add(vectors, policy_word(groups << 4 | np.where(groups < most, OPEN, 0)))
+    audiences.add(vectors, policy_word(np.zeros(ROWS, np.int64)), audiences=groups + 1)
+    shared = Policy(Mask(), audiences=range(1, 1 + most))
+    for plan in ("auto", "scan"):
+        exact = words.search(queries, 10, Mask(OPEN), plan="exact")
+        found = audiences.search(queries, 10, shared, plan=plan)
+        assert (found.similarities >= exact.similarities[:, -1:]).mean() >= 0.99
+        assert (groups[found.keys] < most).all()
+    walks = [
+        index.search(queries, 10, policy, plan="graph", ef_search=16, fallback=False)
+        for index, policy in ((words, Mask(OPEN)), (audiences, shared))
+    ]
+    assert walks[0].stats.estimates.tolist() == walks[1].stats.estimates.tolist()
