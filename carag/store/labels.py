@@ -43,14 +43,12 @@ class StoredLabels:
             return int(sql.execute(query, (known_at,)).fetchone()[0])
 
     def check_complete(self) -> None:
-        """Check that the last label and its change are there; CorruptFile if not: a search might find nothing."""
+        """Check that there are labels, and the change that opened the last; CorruptFile if not: nothing would be found."""
+        query = "SELECT changes.known_at FROM labels LEFT JOIN changes ON known_from = known_at ORDER BY label DESC LIMIT 1"
         with self._reading() as sql:
             opened = sql.execute("SELECT CAST(coalesce(sum(opened), 0) AS BIGINT) FROM changes").fetchone()[0]
-            last = sql.execute(
-                "SELECT label, changes.known_at FROM labels LEFT JOIN changes ON known_from = known_at "
-                "ORDER BY label DESC LIMIT 1"
-            ).fetchone()
-        if (opened == 0) != (last is None) or (last and (last[0] + 1 != opened or last[1] is None)):
+            last = sql.execute(query).fetchone()
+        if (last is None and opened) or (last and last[0] is None):
             raise CorruptFile(
                 f"{self._path} does not hold the {opened} labels that its changes opened: another program changed it; "
                 "restore a backup"

@@ -112,4 +112,4 @@ def test_every_group_is_there(section: str) -> None:
 
 def test_no_section_describes_something_else() -> None:
     """The page promises nothing that the schema lacks."""
-    assert {*PAGES} == {*SCHEMAS, "[groups]", "[lifecycle]", "[metadata]", "[purposes]"}
+    assert {*PAGES} == {*SCHEMAS, "[audience]", "[groups]", "[lifecycle]", "[metadata]", "[purposes]"}

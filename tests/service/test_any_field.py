@@ -82,6 +82,8 @@ DOCUMENT: dict[str, Any] = {
     "bits": ["INTERNAL"],
     "metadata": {"year": 2024, "department": "a"},
     "entities": [7],
+    "allow": ["user:ana"],
+    "deny": [],
     "public_at": "2024-06-01",
     "expires_at": "2034-06-01",
     "supersedes": None,
