@@ -43,8 +43,11 @@ class StoredLabels:
             return int(sql.execute(query, (known_at,)).fetchone()[0])
 
     def check_complete(self) -> None:
-        """Check that there are labels, and the change that opened the last; CorruptFile if not: nothing would be found."""
-        query = "SELECT changes.known_at FROM labels LEFT JOIN changes ON known_from = known_at ORDER BY label DESC LIMIT 1"
+        """Check that there are labels, and the change that opened the last; CorruptFile if not."""
+        query = (
+            "SELECT changes.known_at FROM labels LEFT JOIN changes ON known_from = known_at "
+            "ORDER BY label DESC LIMIT 1"
+        )
         with self._reading() as sql:
             opened = sql.execute("SELECT CAST(coalesce(sum(opened), 0) AS BIGINT) FROM changes").fetchone()[0]
             last = sql.execute(query).fetchone()
