@@ -21,7 +21,7 @@ from carag.engine.results import Answer, Explanation, Retrieval
 from carag.errors import InvalidArgument, Refused
 from carag.generation import ANSWERED, Declined
 from carag.limits import check_question, quoted
-from carag.policy import NOBODY, Identity, Session, Where, as_of_minutes
+from carag.policy import NOBODY, Session, Where, as_of_minutes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from carag.engine.directory import Lifetime
     from carag.engine.recorder import Recorder, Searched
     from carag.generation import GuardedGenerator
-    from carag.policy import Decision
+    from carag.policy import Decision, Identity
     from carag.retrieval import Retriever
     from carag.retrieval.authority import Authority
     from carag.store.groups import Groups
@@ -242,9 +242,7 @@ class Requests:
 
 def _identity(groups: Groups, request: Request) -> Identity:
     """Find the groups that hold the session's principals now, whatever instant the question is about."""
-    session, now = request.session, as_of_minutes(request.started)
+    session = request.session
     if not session.principals:
         return NOBODY
-    stated = groups.resolved(session.principals, now)
-    kept = stated if session.acting_as is None else groups.resolved(session.acting_as, now)
-    return Identity(kept.held, stated.held, groups.known(), stated.sha256 if stated.memberships else "")
+    return groups.identity(session.principals, session.held, as_of_minutes(request.started))

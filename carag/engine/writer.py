@@ -296,7 +296,7 @@ def _misspelt(documents: Sequence[Document], store: CorpusStore) -> dict[str, st
     )
     wrong = {}
     for id_, one in shared:
-        if said := other_spelling(one, known):
+        if said := other_spelling((*(one.allow or ()), *one.deny), known):
             wrong[id_] = f"document {id_!r}: {said}"
         else:
             known |= {one_spelling(name): name for name in (*(one.allow or ()), *one.deny)}

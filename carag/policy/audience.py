@@ -118,6 +118,9 @@ class Identity:
     """The groups that are known; a deny list with any other group hides its document."""
     memberships: str = ""
     """SHA-256, in hexadecimal, of the memberships by which the groups were found; empty without any."""
+    respelt: frozenset[str] = field(default=frozenset(), repr=False)
+    """What it is tested against as well: other spellings of these that the store knows, and the groups that hold them.
+    They open nothing, because whether they are the same cannot be told."""
 
     def admits(self, audience: Audience) -> bool:
         """Tell whether the session belongs to an audience; one without principals only to that of everybody.
@@ -126,7 +129,12 @@ class Identity:
         """
         # All tests run, without a short cut: the time taken must not tell which list hides the passage.
         is_known = (bool(self.denied) | (not audience)) & (not audience.unknown(self.groups))
-        return audience.admits(self.allowed, self.denied) & is_known
+        return audience.admits(self.allowed, self.barred) & is_known
+
+    @property
+    def barred(self) -> frozenset[str]:
+        """All that a deny list is tested against."""
+        return self.denied | self.respelt
 
 
 def principals(name: str, values: object) -> frozenset[str]:

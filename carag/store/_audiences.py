@@ -70,7 +70,7 @@ def number_of(sql: sqlite3.Connection, audience: Audience) -> int:
         return EVERYBODY
     found = sql.execute("SELECT number FROM audiences WHERE stated = ?", (audience.text,)).fetchone()
     if found is None:
-        _note_spellings(sql, audience)
+        note_spellings(sql, (*(audience.allow or ()), *audience.deny))
         found = sql.execute("SELECT coalesce(max(number) + 1, 1) FROM audiences").fetchone()
         if found[0] > MAX_AUDIENCE:
             raise CaragError("the store has no numbers left for audiences; ingest into a second store")
@@ -100,22 +100,22 @@ def spelled(sql: sqlite3.Connection, principals: Iterable[str]) -> dict[str, str
     return dict(sql.execute(_SPELLED, {"some": some}).fetchall())
 
 
-def other_spelling(audience: Audience, known: Mapping[str, str]) -> str | None:
-    """Say which principal of an audience is known by another spelling; None if all are known as stated."""
-    for name in (*(audience.allow or ()), *audience.deny):
+def other_spelling(principals: Iterable[str], known: Mapping[str, str]) -> str | None:
+    """Say which of some principals is known by another spelling; None if all are known as stated."""
+    for name in principals:
         if (other := known.get(one_spelling(name), name)) != name:
             return f"the principal {quoted(name)} is known by another spelling, {quoted(other)}; use that one"
     return None
 
 
-def _note_spellings(sql: sqlite3.Connection, audience: Audience) -> None:
+def note_spellings(sql: sqlite3.Connection, principals: Iterable[str]) -> None:
     """Keep the first spelling of each principal; InvalidArgument for a second one."""
-    principals = {*(audience.allow or ()), *audience.deny}
-    if wrong := other_spelling(audience, spelled(sql, principals)):
+    named = {*principals}
+    if wrong := other_spelling(named, spelled(sql, named)):
         raise InvalidArgument(wrong)
     sql.executemany(
         "INSERT INTO principals (spelling, name) VALUES (?, ?) ON CONFLICT DO NOTHING",
-        [(one_spelling(one), one) for one in principals],
+        [(one_spelling(one), one) for one in named],
     )
 
 
@@ -150,7 +150,7 @@ class Audiences:
         is_in = self._for_all.copy()
         for one in identity.allowed:
             is_in[self._column(one, denies=False)] = True
-        for one in identity.denied:
+        for one in identity.barred:
             is_in[self._column(one, denies=True)] = False
         for one in self._denying_groups:
             if one not in identity.groups:

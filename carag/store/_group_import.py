@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from carag.errors import InvalidArgument
 from carag.policy.audience import one_spelling
 from carag.policy.groups.statements import Window, check_no_cycle, is_group, two_spellings
+from carag.store._audiences import note_spellings, spelled
 from carag.store.values import GroupReport
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from carag.policy.groups.statements import GroupImport, GroupStatement
 
@@ -70,6 +71,8 @@ def import_groups(sql: sqlite3.Connection, stated: GroupImport, *, now: int, dry
     difference = _Difference()
     if last is None or bytes(last[1]).hex() != sha256:
         difference = _difference(sql, stated, known)
+        named = {member for member, *_ in difference.opening}
+        _check_spellings(sql, stated, named.union(*(one.removed or () for one in stated.statements)))
     opened, closed, added = len(difference.opening), len(difference.closing), len(difference.added)
     known_at = None
     if difference and not dry_run:
@@ -84,17 +87,25 @@ def import_groups(sql: sqlite3.Connection, stated: GroupImport, *, now: int, dry
 
 def _known(sql: sqlite3.Connection, stated: GroupImport) -> dict[str, _Known]:
     """Return the groups named that are stored; InvalidArgument if one is stored under another spelling."""
-    spelled = {one_spelling(one): one for one in stated.groups}
-    known = {}
-    for spelling, name, number, since in sql.execute(_KNOWN, {"some": json.dumps(list(spelled))}).fetchall():
-        given = spelled[spelling]
-        if given != name:
-            pairs = zip(stated.statements, stated.places, strict=True)
-            place = next(place for one, place in pairs if given in one.named)
-            raise InvalidArgument(f"{place}: {two_spellings(name, given)}, as the store does")
-        if number is not None:
-            known[name] = _Known(number, since is not None)
-    return known
+    given = {one_spelling(one): one for one in stated.groups}
+    found = sql.execute(_KNOWN, {"some": json.dumps(list(given))}).fetchall()
+    for spelling, name, *_ in found:
+        _check_spelling(stated, given[spelling], name)
+    return {name: _Known(number, since is not None) for _, name, number, since in found if number is not None}
+
+
+def _check_spellings(sql: sqlite3.Connection, stated: GroupImport, names: Iterable[str]) -> None:
+    """InvalidArgument if the store knows one of some principals by another spelling."""
+    given = {one_spelling(one): one for one in names}
+    for spelling, name in spelled(sql, given.values()).items():
+        _check_spelling(stated, given[spelling], name)
+
+
+def _check_spelling(stated: GroupImport, given: str, known: str) -> None:
+    if given != known:
+        pairs = zip(stated.statements, stated.places, strict=True)
+        place = next(place for one, place in pairs if given in one.named)
+        raise InvalidArgument(f"{place}: {two_spellings(known, given)}, as the store does")
 
 
 def _difference(sql: sqlite3.Connection, stated: GroupImport, known: Mapping[str, _Known]) -> _Difference:
@@ -153,6 +164,7 @@ def _write(
         "INSERT INTO groups (number, name, spelling) VALUES (?, ?, ?)",
         [(numbers[name], name, one_spelling(name)) for name in fresh],
     )
+    note_spellings(sql, (member for member, *_ in difference.opening if not is_group(member)))
     sql.executemany(
         "UPDATE groups SET since = ? WHERE number = ?",
         [(known_at, numbers[name]) for name in difference.added],

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Final
 
 from carag.errors import InvalidArgument
 from carag.limits import quoted
-from carag.policy import NEVER
+from carag.policy import NEVER, Identity
+from carag.policy.audience import one_spelling
 from carag.policy.audience import principals as checked
 from carag.policy.groups.statements import Window
+from carag.store._audiences import spelled
 from carag.store._group_import import import_groups
 from carag.store.values import EVER
 
@@ -120,23 +122,46 @@ class Groups:
         if type(at_minute) is not int or not 0 <= at_minute < NEVER:
             raise InvalidArgument(f"at_minute is {quoted(at_minute)}; want minutes since 1970, below {NEVER}")
         with self._reading() as sql:
-            epoch = self.epoch(sql, known_at)
-            kept = self._resolved.get((own, epoch))
-            if kept is None or not kept.window.since <= at_minute < kept.window.until:
-                kept = _resolve(sql, own, at_minute, epoch)
-                if len(self._resolved) >= _KEPT:
-                    self._resolved.clear()
-                self._resolved[own, epoch] = kept
-        return kept
+            return self._resolved_in(sql, own, at_minute, self.epoch(sql, known_at))
+
+    def identity(self, stated: frozenset[str], held: frozenset[str], at_minute: int) -> Identity:
+        """Return who a session is at a minute, all of it after the same import.
+
+        ``stated`` are all of its principals, and ``held`` those among them that open documents.
+        """
+        given = {one_spelling(one): one for one in stated}
+        with self._reading() as sql:
+            epoch = self.epoch(sql)
+            known = spelled(sql, stated)
+            others = frozenset(name for spelling, name in known.items() if name != given[spelling])
+            kept, whole = (self._resolved_in(sql, own, at_minute, epoch) for own in (held, stated))
+            respelt = self._resolved_in(sql, others, at_minute, epoch).held if others else others
+            used = whole.sha256 if whole.memberships else ""
+            return Identity(kept.held, whole.held, self._names_in(sql, epoch), used, respelt)
 
     def known(self, at: int | None = None) -> Collection[str]:
         """Return the names of the groups that were stated by an instant; groups that are only members are not."""
         with self._reading() as sql:
-            epoch = self.epoch(sql, at)
-            if self._names[0] != epoch:
-                found = sql.execute("SELECT name FROM groups WHERE since <= ?", (epoch,)).fetchall()
-                self._names = epoch, frozenset(name for (name,) in found)
-            return self._names[1]
+            return self._names_in(sql, self.epoch(sql, at))
+
+    def _resolved_in(
+        self, sql: sqlite3.Connection, own: frozenset[str], at_minute: int, epoch: int
+    ) -> Resolution:
+        kept = self._resolved.get((own, epoch))
+        if kept is None or not kept.window.since <= at_minute < kept.window.until:
+            kept = _resolve(sql, own, at_minute, epoch)
+            if len(self._resolved) >= _KEPT:
+                self._resolved.clear()
+            self._resolved[own, epoch] = kept
+        return kept
+
+    def _names_in(self, sql: sqlite3.Connection, epoch: int) -> frozenset[str]:
+        since, names = self._names  # read once, because threads of a shared store replace it
+        if since != epoch:
+            found = sql.execute("SELECT name FROM groups WHERE since <= ?", (epoch,)).fetchall()
+            names = frozenset(name for (name,) in found)
+            self._names = epoch, names
+        return names
 
     def listed(self) -> list[tuple[str, int]]:
         """Return the groups that were stated, by name, and how many direct members each has at any minute."""

@@ -239,6 +239,17 @@ def test_one_principal_has_one_spelling_in_a_store(tmp_path: Path) -> None:
         assert found(engine, "group:Desk") == {"plan"}
 
 
+def test_denying_reads_every_spelling_of_a_principal(tmp_path: Path) -> None:
+    """A token that writes the person, or a group, in other letters opens nothing more."""
+    with opened(tmp_path / "store") as engine:
+        state(engine, tmp_path, {"group:out": ["user:cy"], "group:desk": []})
+        engine.add([memo("plan", allow=["group:desk"], deny=["group:out"]), memo("note", deny=["user:cy"])])
+        assert found(engine, "group:desk", "user:ana") == {"plan", "note"}
+        assert found(engine, "group:desk", "user:CY") == found(engine, "group:desk", "user:cy") == set()
+        assert found(engine, "group:desk", "group:OUT") == {"note"}
+        assert found(engine, "group:DESK") == {"note"}
+
+
 def test_shared_with_nobody_is_found_by_nobody_and_said(tmp_path: Path) -> None:
     with opened(tmp_path / "store") as engine:
         report = engine.add([memo("plan", allow=[])])

@@ -42,6 +42,13 @@ def test_giving_principals_up_opens_nothing(allow: Any, deny: Any, stated: Any, 
         assert Identity(stated, stated, groups).admits(audience)
 
 
+@given(st.none() | some, some, some, some)
+def test_another_spelling_denies_and_opens_nothing(allow: Any, deny: Any, stated: Any, respelt: Any) -> None:
+    groups, audience = frozenset(PEOPLE), Audience(allow, deny)
+    admitted = Identity(stated, stated, groups, respelt=respelt).admits(audience)
+    assert admitted == (Identity(stated, stated, groups).admits(audience) and not respelt & deny)
+
+
 @given(st.none() | some, some)
 def test_an_audience_is_read_from_its_text(allow: Any, deny: Any) -> None:
     one = Audience(allow, deny)

@@ -26,6 +26,7 @@ SCHEMAS: dict[str, type[BaseModel]] = {
     "[[impossible]]": vocabulary._Impossible,
     "[[required]]": vocabulary.RequiredFact,
     "[[rule]]": vocabulary.FactRule,
+    "[audience]": vocabulary._Sharing,
     "[chunking]": vocabulary._Chunking,
     "[[intent]]": vocabulary._Intent,
     "[intents]": vocabulary._NotMeant,

@@ -226,6 +226,60 @@ def test_a_group_in_two_spellings_is_refused(store: CorpusStore) -> None:
     assert contents(store) == was
 
 
+@pytest.mark.parametrize(
+    "stated",
+    [
+        GroupStatement("group:b", {"user:Ana": ALWAYS}),
+        GroupStatement("group:desk", {}, ["user:ANA"]),
+        GroupStatement("group:desk", {}, ["group:HEADS"]),
+    ],
+)
+def test_a_member_in_two_spellings_is_refused(store: CorpusStore, stated: GroupStatement) -> None:
+    """A removal under another spelling would leave the member in the group."""
+    store.groups.import_(nested("user:ana", "group:desk"))
+    store.groups.import_(nested("group:heads", "group:desk"))
+    was = contents(store)
+    for dry_run in (True, False):
+        with pytest.raises(InvalidArgument, match=r"statement 1: .* is another spelling of .*, as the store"):
+            store.groups.import_(GroupImport([stated]), dry_run=dry_run)
+    assert contents(store) == was
+
+
+def test_one_import_spells_a_member_in_one_way() -> None:
+    with pytest.raises(InvalidArgument, match="statement 2: 'user:ana' is another spelling of 'user:Ana'"):
+        GroupImport(
+            [GroupStatement("group:a", {"user:Ana": ALWAYS}), GroupStatement("group:b", {"user:ana": ALWAYS})]
+        )
+
+
+def test_another_spelling_of_a_member_denies_what_its_groups_are_denied(store: CorpusStore) -> None:
+    store.groups.import_(nested("user:ana", "group:desk", "group:bank"))
+    who = frozenset({"user:Ana", "group:DESK", "user:bo"})
+    found = store.groups.identity(who, frozenset({"user:bo"}), 0)
+    assert (found.allowed, found.denied) == ({"user:bo"}, who)
+    assert found.respelt == {"user:ana", "group:desk", "group:bank"}
+    assert store.groups.identity(frozenset({"user:bo"}), frozenset({"user:bo"}), 0).respelt == set()
+
+
+def test_an_identity_is_that_of_one_import(store: CorpusStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that ends in between makes a group known, and puts the person into a group on either list."""
+    store.groups.import_(nested("group:x", "group:open"))
+    own = frozenset({"user:ana"})
+
+    def late(sql: Any, *given: Any, real: Any = resolving._resolve) -> Any:
+        found = real(sql, *given)
+        for group in ("group:deny", "group:allow"):
+            store.groups.import_(nested("user:ana", group))
+        return found
+
+    with monkeypatch.context() as between:
+        between.setattr(resolving, "_resolve", late)
+        found = store.groups.identity(own | {"user:bo"}, own, 0)
+    assert (found.allowed, found.denied) == (own, own | {"user:bo"})
+    assert set(found.groups) == {"group:open"}  # type: ignore[call-overload]
+    assert store.groups.identity(own, own, 0).allowed == own | {"group:deny", "group:allow"}
+
+
 def test_a_group_that_was_never_stated_is_reported_until_it_is(store: CorpusStore) -> None:
     """It holds whom it is said to hold, and it is not known."""
     assert store.groups.import_(nested("group:desk", "group:bank")).undefined == ("group:desk",)

@@ -96,8 +96,8 @@ class GroupStatement:
 
     @property
     def named(self) -> set[str]:
-        """The groups that it names: the group itself, and those among its members."""
-        return {self.group, *filter(is_group, self.members)}
+        """All principals that it names: the group itself, its members, and those that are removed."""
+        return {self.group, *self.members, *(self.removed or ())}
 
 
 @final
@@ -114,8 +114,8 @@ class GroupImport:
     Raises
     ------
     InvalidArgument
-        If there is no statement, a group is stated twice, has two spellings, or is a member of itself, directly or
-        through other groups of these statements.
+        If there is no statement, a group is stated twice or is a member of itself, directly or through other groups of
+        these statements, or a principal has two spellings.
 
     Examples
     --------
@@ -154,7 +154,9 @@ class GroupImport:
     @property
     def groups(self) -> frozenset[str]:
         """Every group that is named, as a group or as a member."""
-        return frozenset().union(*(one.named for one in self.statements))
+        return frozenset(
+            name for one in self.statements for name in (one.group, *one.members) if is_group(name)
+        )
 
     def _check_once(self) -> None:
         stated: dict[str, str] = {}
@@ -164,9 +166,9 @@ class GroupImport:
                 raise InvalidArgument(
                     f"{place}: {one.group} is stated already, in {first}; state each group once"
                 )
-            for group in sorted(one.named):
-                if (other := spelled.setdefault(one_spelling(group), group)) != group:
-                    raise InvalidArgument(f"{place}: {two_spellings(other, group)}")
+            for name in sorted(one.named):
+                if (other := spelled.setdefault(one_spelling(name), name)) != name:
+                    raise InvalidArgument(f"{place}: {two_spellings(other, name)}")
 
 
 def is_group(one: str) -> bool:
@@ -175,7 +177,7 @@ def is_group(one: str) -> bool:
 
 
 def two_spellings(known: str, given: str) -> str:
-    """Return the message for a group whose spelling differs from the one that is known."""
+    """Return the message for a principal whose spelling differs from the one that is known."""
     return f"{quoted(given)} is another spelling of {quoted(known)}; write {quoted(known)}"
 
 
