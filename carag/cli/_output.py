@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from enum import IntEnum
 from typing import TYPE_CHECKING, Final, TextIO
 
+from carag.limits import shown
 from carag.visible import visible, visible_json, visible_line
 
 if TYPE_CHECKING:
@@ -22,10 +23,15 @@ if TYPE_CHECKING:
     from rich.progress import Progress
 
     from carag.audit import Verdict
+    from carag.engine.what_if.documents import Effect
 
 
 _STANDARD_OUTPUT: Final = 1
 """The file descriptor."""
+
+
+_NAMED: Final = 10
+"""The most documents that one line names."""
 
 
 class Exit(IntEnum):
@@ -63,6 +69,15 @@ def say(text: str, *, style: str = "") -> None:
 def warn(text: str, *, style: str = "") -> None:
     """Print one line to standard error: a problem, a note, an error."""
     _line(sys.stderr, text, style)
+
+
+def say_effect(what: str, effect: Effect) -> None:
+    """Print what a change does to documents: how many, and the first ids of each kind."""
+    say(f"{what}  {effect}")
+    for verb, names in effect._asdict().items():
+        if names:
+            more = ", ..." if len(names) > _NAMED else ""
+            say(f"  {verb} {', '.join(map(shown, names[:_NAMED]))}{more}")
 
 
 def say_lines(text: str) -> None:

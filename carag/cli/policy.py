@@ -9,11 +9,14 @@ import typer
 
 from carag.cli._files import table_in
 from carag.cli._options import AsJson, AsJsonLines, BackendUrl, ProfileName, Store, store_settings
-from carag.cli._output import Exit, say, say_json, say_lines, warn
+from carag.cli._output import Exit, say, say_effect, say_json, say_lines, warn
 from carag.errors import InvalidArgument
 from carag.limits import shown
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from carag.engine.what_if.documents import CellEffect, Effect
     from carag.policy import Cell, Mask, PolicyTable
     from carag.policy.diff import CellChange
 
@@ -127,6 +130,42 @@ def diff(
     return Exit.OK
 
 
+@app.command("what-if")
+def what_if(
+    new: Annotated[
+        str,
+        typer.Argument(
+            metavar="NEW", help="A profile with the store's bits, or its folder: not in force yet."
+        ),
+    ],
+    store: Store,
+    as_json: AsJson = False,
+) -> int:
+    """Tell which stored documents a change would open and close for which cells, by id; nothing is written.
+
+    Judged are the labels that hold now, whatever their audience, for sessions that add no restriction to their
+    cell: a cell that needs an allow list, for one that names everything. With --json, all documents are named.
+
+    [dim]carag policy what-if ./office --store store[/dim]
+    """
+    from carag.engine.corpus import open_corpus, profile_of
+    from carag.engine.what_if.documents import policy_effects, this_minute
+    from carag.policy import Profile
+
+    old, given = profile_of(store).table, Profile.open(new).table
+    with open_corpus(store) as corpus:
+        cells = policy_effects(corpus, old, given, this_minute())
+    if as_json:
+        say_json({"old": old.sha256, "new": given.sha256, "cells": [one.to_json() for one in cells]})
+        return Exit.OK
+    for cell in cells:
+        say_effect(f"{cell.role}/{cell.purpose}", cell.at_once)
+        if cell.added_again != cell.at_once:
+            say_effect(f"{cell.role}/{cell.purpose} once documents are added again", cell.added_again)
+    say(f"in all cells, {_all_at_once(cells)}")
+    return Exit.OK
+
+
 @app.command()
 def apply(
     profile: Annotated[
@@ -147,7 +186,8 @@ def apply(
     [dim]carag policy apply ./office --store store[/dim]
     """
     from carag.engine import NO_EMBEDDER, Engine
-    from carag.engine.corpus import documents_opened
+    from carag.engine.corpus import documents_opened, open_corpus
+    from carag.engine.what_if.documents import policy_effects, this_minute
     from carag.policy import Profile
 
     given = Profile.open(profile)
@@ -156,7 +196,11 @@ def apply(
         old = engine.profile.table
         changes, opened, widens = _compared(old, given.table)
         relabelled, exposed = documents_opened(store, old, given.table)
+    with open_corpus(store) as corpus:
+        cells = policy_effects(corpus, old, given.table, this_minute())
     _show(changes, opened)
+    if cells:
+        say(f"in all cells, {_all_at_once(cells)}")
     if relabelled:
         names = f", such as {shown(exposed[0])}" if exposed else ""
         say(
@@ -260,6 +304,12 @@ def _show(changes: tuple[CellChange, ...], opened: tuple[str, ...]) -> None:
         say("labels and questions  widens")
         for text in opened:
             say(f"  {text}")
+
+
+def _all_at_once(cells: Iterable[CellEffect]) -> Effect:
+    from carag.engine.what_if.documents import Effect
+
+    return Effect.all_of(one.at_once for one in cells)
 
 
 def _cell(cell: Cell) -> dict[str, Any]:

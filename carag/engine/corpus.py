@@ -25,7 +25,7 @@ from carag.store.postgres import PostgresStore
 from carag.store.store import CorpusStore
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from os import PathLike
 
     from carag.policy import PolicyTable
@@ -112,12 +112,15 @@ def documents_opened(
 ) -> tuple[int, list[str]]:
     """Count a store's documents that another table's rules label differently, and list those that they would open."""
     with open_corpus(Path(directory)) as store:
-        names = dict.fromkeys(row[1] for row in store.documents.described())  # each version is a row
-        known = ((name, store.documents.facts_of(name) or {}) for name in names)
-        stated = (
-            (name, facts["facts"]) for name, facts in known if facts.get("facts") and not facts["removed"]
-        )
-        return opened_documents(old, new, stated)
+        return opened_documents(old, new, stated_facts(store))
+
+
+def stated_facts(store: CorpusStore) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield the id of each document that states facts for rules, and these facts."""
+    for name in dict.fromkeys(row[1] for row in store.documents.described()):  # each version is a row
+        known = store.documents.facts_of(name) or {}
+        if known.get("facts") and not known["removed"]:
+            yield name, known["facts"]
 
 
 def keep_names(directory: str | PathLike[str], content: bytes, file: str) -> PublicNames:

@@ -71,13 +71,18 @@ def opened_documents(
     old: PolicyTable, new: PolicyTable, documents: Iterable[tuple[str, Mapping[str, Any]]]
 ) -> tuple[int, list[str]]:
     """Count the documents (id and facts) that the new profile labels differently, and list those that it opens."""
-    closing, count, opened = _closing(old, new), 0, []
+    closing, changed = _closing(old, new), [*relabelled(old, new, documents)]
+    return len(changed), [name for name, was, now in changed if _opens(was, now, closing)]
+
+
+def relabelled(
+    old: PolicyTable, new: PolicyTable, documents: Iterable[tuple[str, Mapping[str, Any]]]
+) -> Iterator[tuple[str, int, int]]:
+    """Yield the documents (id and facts) that the new profile labels differently: the id and both words."""
     for name, facts in documents:
         was, now = (label_facts(facts, table.vocabulary).word for table in (old, new))
-        count += was != now
-        if _opens(was, now, closing):
-            opened.append(name)
-    return count, opened
+        if was != now:
+            yield name, was, now
 
 
 def _by_rules(old: PolicyTable, new: PolicyTable) -> Iterator[str]:

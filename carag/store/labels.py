@@ -57,6 +57,15 @@ class StoredLabels:
                 "restore a backup"
             )
 
+    def standing(self, minute: int) -> Iterator[tuple[str, int, int]]:
+        """Stream what open labels say at a minute: a document's id, a word and the number of an audience, each once."""
+        return self._snapshot(
+            "SELECT DISTINCT accession_number, labels.word, coalesce(audience, 0) "  # noqa: S608 - constants
+            "FROM labels JOIN chunks USING (key) JOIN filings USING (filing) LEFT JOIN label_audiences USING (label) "
+            f"WHERE {rows.open_at(None)} AND valid_from <= :minute AND valid_to > :minute",
+            {"minute": minute},
+        )
+
     def closed(self, *, after: int, until: int = EVER) -> NDArray[np.int64]:
         """Return the keys, ascending, of the labels closed after one instant and by another, in microseconds."""
         return self._keys("SELECT label FROM labels WHERE known_to > ? AND known_to <= ?", (after, until))

@@ -146,3 +146,31 @@ def test_a_profile_of_ones_own_names_the_bits_of_its_receipts(
     for command in (verify, show):
         assert app.run([*command, "--profile", str(folder)]) in (Exit.BAD_INPUT, Exit.CANNOT_TELL)
         assert "is not the one that the record names" in capsys.readouterr().err.replace("\n", " ")
+
+
+def test_what_if_names_documents_and_shows_no_text(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """By cell; ``apply`` counts the same, and then nothing more would change."""
+    store, wider = tmp_path / "store", tmp_path / "wider"
+    with Engine.open(store, profile="generic", embedder="wordllama") as engine:
+        engine.add([Document(id="plan/a", text="The canteen closes.", bits=["SECRET"])])
+    wider.mkdir()
+    for name in ("profile.toml", "roles.toml"):
+        text = files("carag").joinpath(f"profiles/generic/{name}").read_text()
+        (wider / name).write_text(text.replace('["SECRET", "PERSONAL", "LEGAL"]', '["PERSONAL", "LEGAL"]'))
+    asked = ("what-if", str(wider), "--store", str(store))
+    code, said = run(capsys, *asked)
+    assert (code, "canteen" in said) == (Exit.OK, False)
+    assert said.splitlines() == [
+        "employee/work  documents opened: 1, closed: 0",
+        "  opened plan/a",
+        "in all cells, documents opened: 1, closed: 0",
+    ]
+    (told,) = json.loads(run(capsys, *asked, "--json")[1])["cells"]
+    assert told["at_once"] == {"opened": ["plan/a"], "closed": []}
+    assert (
+        "in all cells, documents opened: 1, closed: 0"
+        in run(capsys, "apply", *asked[1:], "--widen")[1].splitlines()
+    )
+    assert json.loads(run(capsys, *asked, "--json")[1])["cells"] == []

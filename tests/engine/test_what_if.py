@@ -1,0 +1,187 @@
+"""What a change would open and close: what sessions find before and after it, in plain sets; and nothing is written."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from carag import Engine, Session
+from carag.engine.corpus import open_corpus
+from carag.engine.what_if.documents import Effect, policy_effects, this_minute
+from carag.errors import InvalidArgument
+from carag.policy import Profile
+from carag.policy.shipped import shipped_text
+from carag.retrieval import ConfidenceGate
+from tests.engine.documents import QUESTION, Counting, document, ids
+from tests.sizes import examples
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from carag.engine.what_if.documents import CellEffect
+
+POLICY = shipped_text("generic", "profile.toml").replace('"generic"', '"office"')
+BITS = ("INTERNAL", "SECRET", "DRAFT")
+PAIRS = [(role, purpose) for role in ("clerk", "judge") for purpose in ("read", "work")]
+SETS = st.sets(st.sampled_from(BITS), max_size=2)
+OF_SEVEN = frozenset({7})
+"""An allow list that names the entity of every document."""
+
+
+def cell(pair: tuple[str, str], masks: list[Any], **more: str) -> str:
+    shown = ", ".join(
+        f"{{ required = {required!r}, forbidden = {forbidden!r} }}" for required, forbidden in masks
+    )
+    extra = "".join(f"{name} = {value}\n" for name, value in more.items())
+    return (
+        f'[[cell]]\nrole = "{pair[0]}"\npurpose = "{pair[1]}"\nregulation = "House rules"\npast = "none"\n'
+        f"may_know_existence = false\n{extra}masks = [{shown}]\n"
+    )
+
+
+def profile(*cells: str, policy: str = POLICY) -> Profile:
+    head = 'schema = 1\nroles = ["clerk", "judge"]\npurposes = ["read", "work", "review"]\n'
+    # One cell is in every table, so that a table may lose all others.
+    return Profile.from_texts(policy, head + cell(("judge", "review"), [([], [])]) + "".join(cells))
+
+
+@st.composite
+def tables(draw: st.DrawFn) -> Profile:
+    found = []
+    for pair in PAIRS:
+        if draw(st.booleans()):
+            forbidden = draw(SETS)
+            required = draw(SETS) - forbidden
+            more = {"allow_list": '"mandatory"'} if draw(st.booleans()) else {}
+            masks = [(sorted(required), sorted(forbidden)), *([(["DRAFT"], [])] * draw(st.integers(0, 1)))]
+            found.append(cell(pair, masks, **more))
+    return profile(*found)
+
+
+def opened(store: Path, given: Profile, **more: Any) -> Engine:
+    return Engine.open(store, profile=given, embedder=Counting(), gate=ConfidenceGate(-1), **more)
+
+
+def found(engine: Engine, session: Session) -> set[str]:
+    """The documents that a session finds; none if it is refused."""
+    return {one.document_id for one in engine.retrieve(QUESTION, session, 400).passages}
+
+
+def all_found(engine: Engine) -> dict[tuple[str, str], list[set[str]]]:
+    """By cell: what a session finds without an allow list, and with one that names everything."""
+    sessions = {pair: Session(role=pair[0], purpose=pair[1]) for pair in PAIRS}
+    return {
+        pair: [found(engine, one), found(engine, replace(one, allow_entities=OF_SEVEN))]
+        for pair, one in sessions.items()
+    }
+
+
+def difference(before: list[set[str]], after: list[set[str]]) -> Effect:
+    pairs = [*zip(before, after, strict=True)]
+    return Effect.of(set().union(*(b - a for a, b in pairs)), set().union(*(a - b for a, b in pairs)))
+
+
+def effects(store: Path, old: Profile, new: Profile) -> dict[tuple[str, str], CellEffect]:
+    with open_corpus(store) as corpus:
+        told = policy_effects(corpus, old.table, new.table, this_minute())
+    return {(one.role, one.purpose): one for one in told}
+
+
+@pytest.fixture(scope="module")
+def every_word(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store with one document for each set of bits."""
+    store = tmp_path_factory.mktemp("words") / "store"
+    sets = [[bit for at, bit in enumerate(BITS) if number >> at & 1] for number in range(1 << len(BITS))]
+    with opened(store, profile()) as engine:
+        engine.add(document(at, bits=bits, entities=(7,)) for at, bits in enumerate(sets))
+    return store
+
+
+@given(tables(), tables())
+@settings(max_examples=examples(60), deadline=None)
+def test_documents_open_and_close_as_sessions_then_find(every_word: Path, old: Profile, new: Profile) -> None:
+    """For every cell and both kinds of session, by asking before and after the table is put in force."""
+    with opened(every_word, old, accept={"policy"}) as engine:
+        before = all_found(engine)
+    told = effects(every_word, old, new)
+    with opened(every_word, new, accept={"policy"}) as engine:
+        after = all_found(engine)
+    expected = {pair: difference(before[pair], after[pair]) for pair in PAIRS}
+    assert {pair: one for pair, one in expected.items() if any(one)} == {
+        pair: one.at_once for pair, one in told.items()
+    }
+    assert all(one.at_once == one.added_again for one in told.values())
+
+
+def test_what_new_rules_open_is_told_before_documents_are_added_again(tmp_path: Path) -> None:
+    """Nothing opens at once; what then opens is what sessions find after the documents are added again."""
+    store, clerk = tmp_path / "store", Session(role="clerk", purpose="read")
+    cells = cell(("clerk", "read"), [([], ["INTERNAL", "SECRET"])])
+    looser = POLICY.replace('value = ["internal", "confidential", "secret"]', 'value = ["confidential"]', 1)
+    old, new = profile(cells), profile(cells, policy=looser)
+    several = [
+        document(at, bits=None, facts={"classification": one})
+        for at, one in enumerate(("internal", "secret"))
+    ]
+    with opened(store, old) as engine:
+        engine.add(several)
+        assert ids(engine, clerk) == set()
+    told = effects(store, old, new)
+    assert told[clerk.role, clerk.purpose] == (
+        *told[clerk.role, clerk.purpose][:2],
+        Effect(),
+        Effect(("d/0",)),
+    )
+    with opened(store, new, accept={"policy"}) as engine:
+        assert ids(engine, clerk) == set()
+        engine.add(several)
+        assert ids(engine, clerk) == {"d/0"}
+
+
+@pytest.mark.parametrize("asks", [{"break_glass": "true"}, {"allow_list": '"mandatory"'}])
+def test_a_cell_that_no_longer_asks_for_something_opens(every_word: Path, asks: dict[str, str]) -> None:
+    """Its masks are the same, but sessions without a list, or that did not break the glass, find more."""
+    free, bound = (profile(cell(PAIRS[0], [([], ["SECRET"])], **more)) for more in ({}, asks))
+    assert effects(every_word, bound, free)[PAIRS[0]].at_once.opened == ("d/0", "d/1", "d/4", "d/5")
+    assert effects(every_word, free, bound)[PAIRS[0]].at_once.closed == ("d/0", "d/1", "d/4", "d/5")
+
+
+def test_only_labels_that_hold_now_count(tmp_path: Path) -> None:
+    """Not those of documents that are not yet public, have expired, were removed or are quarantined."""
+    store = tmp_path / "store"
+    old, new = profile(), profile(cell(PAIRS[0], [([], [])]))
+    past, future = (datetime(year, 1, 1, tzinfo=UTC) for year in (2000, 2200))
+    with opened(store, old) as engine:
+        engine.add(
+            [
+                document("open", public_at=past, expires_at=future),
+                document("coming", public_at=future),
+                document("gone", expires_at=past),
+                document("removed"),
+                document("unclear", bits=None, facts={}),
+            ]
+        )
+        engine.remove(["d/removed"])
+    assert effects(store, old, new)[PAIRS[0]].at_once == Effect(("d/open",))
+
+
+def test_nothing_is_written(every_word: Path) -> None:
+    """Neither in the store nor in the log, whose files stay as they are."""
+
+    def files() -> dict[str, bytes]:
+        # The file with the suffix -shm holds locks only.
+        return {one.name: one.read_bytes() for one in every_word.iterdir() if not one.name.endswith("-shm")}
+
+    before = files()
+    assert effects(every_word, profile(), profile(cell(PAIRS[0], [([], [])])))
+    assert before == files()
+
+
+def test_a_profile_with_other_bits_is_refused(every_word: Path) -> None:
+    with pytest.raises(InvalidArgument, match="whose bits differ"):
+        effects(every_word, profile(), Profile.open("edgar"))
