@@ -11,6 +11,7 @@ from carag.cli._options import AsJson, BackendUrl, Store, store_settings
 from carag.cli._output import Exit, say, say_json, warn
 
 if TYPE_CHECKING:
+    from carag.engine.what_if.groups import GroupsEffect
     from carag.policy.groups.statements import Window
 
 
@@ -59,6 +60,8 @@ def import_(
         f"memberships opened: {report.opened}, closed: {report.closed}; groups stated for the first time: "
         f"{report.added}; {done}"
     )
+    if dry_run:
+        say(f"for all principals, {_tried(store, file).all}")
     if report.undefined:
         named = ", ".join(report.undefined[:_SHOWN]) + (", ..." if len(report.undefined) > _SHOWN else "")
         warn(f"groups that are members but were never stated, so that they are empty: {named}")
@@ -95,6 +98,17 @@ def list_(
     for member, since, until in found:
         say(member + (f"  from {since}" if since else "") + (f"  until {until}" if until else ""))
     return Exit.OK
+
+
+def _tried(store: Path, file: Path) -> GroupsEffect:
+    from carag.engine.contents import read_stated
+    from carag.engine.corpus import open_corpus, profile_of
+    from carag.engine.what_if.documents import this_minute
+    from carag.engine.what_if.groups import group_effects
+
+    stated = read_stated(file, profile_of(store))
+    with open_corpus(store) as corpus:
+        return group_effects(corpus, stated, this_minute())
 
 
 def _shown(window: Window) -> tuple[str | None, str | None]:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from carag.engine.what_if.documents import CellEffect, Effect
+    from carag.engine.what_if.groups import GroupsEffect
     from carag.policy import Cell, Mask, PolicyTable
     from carag.policy.diff import CellChange
 
@@ -139,30 +140,44 @@ def what_if(
         ),
     ],
     store: Store,
+    groups: Annotated[
+        Path | None,
+        typer.Option("--groups", metavar="FILE", help="Groups to import, as for [b]carag groups import[/b]."),
+    ] = None,
     as_json: AsJson = False,
 ) -> int:
     """Tell which stored documents a change would open and close for which cells, by id; nothing is written.
+
+    With --groups, also for which persons and groups, whatever the cell.
 
     Judged are the labels that hold now, whatever their audience, for sessions that add no restriction to their
     cell: a cell that needs an allow list, for one that names everything. With --json, all documents are named.
 
     [dim]carag policy what-if ./office --store store[/dim]
     """
+    from carag.engine.contents import read_stated
     from carag.engine.corpus import open_corpus, profile_of
     from carag.engine.what_if.documents import policy_effects, this_minute
+    from carag.engine.what_if.groups import group_effects
     from carag.policy import Profile
 
-    old, given = profile_of(store).table, Profile.open(new).table
+    given, minute = Profile.open(new), this_minute()
+    old, table = profile_of(store).table, given.table
+    stated = None if groups is None else read_stated(groups, given)
     with open_corpus(store) as corpus:
-        cells = policy_effects(corpus, old, given, this_minute())
+        cells = policy_effects(corpus, old, table, minute)
+        members = None if stated is None else group_effects(corpus, stated, minute)
     if as_json:
-        say_json({"old": old.sha256, "new": given.sha256, "cells": [one.to_json() for one in cells]})
+        said = {"old": old.sha256, "new": table.sha256, "cells": [one.to_json() for one in cells]}
+        say_json(said | ({} if members is None else {"groups": members.to_json()}))
         return Exit.OK
     for cell in cells:
         say_effect(f"{cell.role}/{cell.purpose}", cell.at_once)
         if cell.added_again != cell.at_once:
             say_effect(f"{cell.role}/{cell.purpose} once documents are added again", cell.added_again)
     say(f"in all cells, {_all_at_once(cells)}")
+    if members is not None:
+        _show_members(members)
     return Exit.OK
 
 
@@ -304,6 +319,18 @@ def _show(changes: tuple[CellChange, ...], opened: tuple[str, ...]) -> None:
         say("labels and questions  widens")
         for text in opened:
             say(f"  {text}")
+
+
+def _show_members(members: GroupsEffect) -> None:
+    from carag.engine.what_if.documents import Effect
+
+    for name, effect in members.principals.items():
+        say_effect(name, effect)
+    if members.released:
+        say_effect("all whom the lists of documents admit", Effect(members.released))
+    if members.not_judged:
+        say(f"principals that the import also concerns, not judged: {members.not_judged}")
+    say(f"for all principals, {members.all}")
 
 
 def _all_at_once(cells: Iterable[CellEffect]) -> Effect:

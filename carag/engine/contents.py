@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from carag.engine.freshness import PlacedReader
     from carag.engine.recorder import Recorder
     from carag.engine.results import IngestReport
+    from carag.policy import Profile
     from carag.profiles.edgar.documents import Selection
     from carag.store.values import Counts, GroupReport
 
@@ -37,6 +38,18 @@ def filings_kind() -> Kind:
     from carag.profiles.edgar.rules.metadata_only import histories
 
     return Kind("edgar", histories, at_once=1)
+
+
+def read_stated(path: str | PathLike[str], profile: Profile) -> GroupImport:
+    """Read what a file states about groups, in days of the profile's time zone; InvalidArgument if it cannot."""
+    from carag.policy.groups.reading import read_groups
+
+    file = Path(path)
+    try:
+        text = file.read_text("utf-8")
+    except (OSError, ValueError) as error:
+        raise InvalidArgument(f"cannot read {shown(str(file))}: {error}; name a readable file") from error
+    return read_groups(text, file=file.name, zone=profile.vocabulary.zone)
 
 
 class Contents:
@@ -221,19 +234,10 @@ class Contents:
         """
         self._lifetime.check()
         self._in_force.keep_up()
-        read = stated if isinstance(stated, GroupImport) else self._read_groups(Path(stated))
+        read = stated if isinstance(stated, GroupImport) else read_stated(stated, self._collection.profile)
         store = self._collection.store
         with store.turn():
             return store.groups.import_(read, dry_run=dry_run, record=partial(self._recorder.grouped, by=by))
-
-    def _read_groups(self, path: Path) -> GroupImport:
-        from carag.policy.groups.reading import read_groups
-
-        try:
-            text = path.read_text("utf-8")
-        except (OSError, ValueError) as error:
-            raise InvalidArgument(f"cannot read {shown(str(path))}: {error}; name a readable file") from error
-        return read_groups(text, file=path.name, zone=self._collection.profile.vocabulary.zone)
 
     def counts(self) -> Counts:
         """Count what the store holds: documents, passages, and quarantined documents by reason."""

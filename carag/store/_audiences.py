@@ -134,6 +134,14 @@ class Audiences:
         self._lock = threading.Lock()
         """Threads that read a shared store have a connection each."""
 
+    def of(self, sql: sqlite3.Connection, number: int) -> Audience:
+        """Return the audience of a number; CorruptFile if the store does not have it."""
+        found = sql.execute("SELECT stated FROM audiences WHERE number = ?", (number,)).fetchone()
+        try:
+            return audience_of(None if number == EVERYBODY else "" if found is None else found[0])
+        except (ValueError, TypeError) as error:
+            raise CorruptFile(f"{self._path}: audience {number} is lost; restore a backup") from error
+
     def admitted(self, sql: sqlite3.Connection, identity: Identity) -> EntityList:
         """Return the numbers of the audiences that a session belongs to, without that of everybody."""
         if not identity.denied:

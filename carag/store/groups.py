@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -33,6 +34,12 @@ _ABOVE: Final = f"""
 _MEMBERS: Final = f"""
     SELECT member, valid_from, valid_to FROM memberships JOIN groups ON number = group_number
     WHERE name = :name AND {_KNOWN} ORDER BY member"""  # noqa: S608
+_DIFFERING: Final = "SELECT DISTINCT member FROM memberships WHERE known_from = :k OR known_to = :k"
+"""The members of whom an import opened or closed a membership."""
+_BELOW: Final = """
+    SELECT DISTINCT member FROM memberships JOIN groups ON number = group_number
+    WHERE name IN (SELECT CAST(value AS TEXT) FROM json_each(:groups)) AND (known_to IS NULL OR known_to = :k)"""
+"""The direct members that groups have after an import, or had before it."""
 _COUNTED: Final = """
     SELECT name, count(member) FROM groups LEFT JOIN memberships ON group_number = number AND known_to IS NULL
     WHERE since IS NOT NULL GROUP BY name ORDER BY name"""
@@ -55,6 +62,23 @@ class Resolution:
     def sha256(self) -> str:
         """SHA-256 of the memberships as canonical JSON, in hexadecimal."""
         return hashlib.sha256(json.dumps(self.memberships, separators=(",", ":")).encode()).hexdigest()
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Trial:
+    """What an import changes, found by writing it and undoing that."""
+
+    report: GroupReport
+    known: tuple[frozenset[str], frozenset[str]]
+    """The names of the groups that were stated: before the import, and after it."""
+    held: dict[str, tuple[frozenset[str], frozenset[str]]]
+    """What some of the principals concerned are, with the groups that hold them: before the import, and after it."""
+    concerned: int
+    """How many principals have other groups, or may have: members of a changed membership, and those below them."""
+
+
+class _Undone(Exception):
+    """Ends the transaction of a trial, so that nothing of it is kept."""
 
 
 class Groups:
@@ -92,6 +116,16 @@ class Groups:
             if report.known_at is not None:
                 record(report)
         return report
+
+    def tried(self, stated: GroupImport, at_minute: int, *, most: int) -> Trial:
+        """Return what an import would change for its principals at a minute, for at most ``most`` of them.
+
+        The same statements run as in :meth:`import_`, in a transaction that is rolled back. Raises as that does.
+        """
+        with suppress(_Undone), self._writing() as sql:
+            trial = _trial(sql, stated, at_minute, self._clock(), most)
+            raise _Undone
+        return trial
 
     @staticmethod
     def epoch(sql: sqlite3.Connection, known_at: int | None = None) -> int:
@@ -158,8 +192,7 @@ class Groups:
     def _names_in(self, sql: sqlite3.Connection, epoch: int) -> frozenset[str]:
         since, names = self._names  # read once, because threads of a shared store replace it
         if since != epoch:
-            found = sql.execute("SELECT name FROM groups WHERE since <= ?", (epoch,)).fetchall()
-            names = frozenset(name for (name,) in found)
+            names = _stated(sql, epoch)
             self._names = epoch, names
         return names
 
@@ -183,6 +216,29 @@ class Groups:
                 (member, Window(since, until))
                 for member, since, until in sql.execute(_MEMBERS, about).fetchall()
             ]
+
+
+def _trial(sql: sqlite3.Connection, stated: GroupImport, at: int, now: int, most: int) -> Trial:
+    before = Groups.epoch(sql)
+    report = import_groups(sql, stated, now=now, dry_run=False)
+    after = Groups.epoch(sql)
+    due = {member for (member,) in sql.execute(_DIFFERING, {"k": after})} if after != before else set()
+    concerned = set(due)
+    while due:
+        below = sql.execute(_BELOW, {"groups": json.dumps(sorted(due)), "k": after})
+        due = {member for (member,) in below} - concerned
+        concerned |= due
+
+    def held(one: str, epoch: int) -> frozenset[str]:
+        return _resolve(sql, frozenset({one}), at, epoch).held
+
+    both = {one: (held(one, before), held(one, after)) for one in sorted(concerned)[:most]}
+    known = _stated(sql, before), _stated(sql, after)
+    return Trial(report._replace(known_at=None), known, both, len(concerned))
+
+
+def _stated(sql: sqlite3.Connection, epoch: int) -> frozenset[str]:
+    return frozenset(name for (name,) in sql.execute("SELECT name FROM groups WHERE since <= ?", (epoch,)))
 
 
 def _resolve(sql: sqlite3.Connection, own: frozenset[str], at: int, epoch: int) -> Resolution:

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from carag.labelling.labelled import LabelledDocument, LabelledPassage
-    from carag.policy import Identity, Policy, Where
+    from carag.policy import Audience, Identity, Policy, Where
 
 
 class CorpusStore(Notes):
@@ -220,6 +220,11 @@ class CorpusStore(Notes):
         """Return the spellings that the store knows of some principals, by :func:`one_spelling` of each."""
         with self._reading() as sql:
             return spelled(sql, principals)
+
+    def audience(self, number: int) -> Audience:
+        """Return the audience of a number that labels carry; CorruptFile if the store does not have it."""
+        with self._reading() as sql:
+            return self._audiences.of(sql, number)
 
     def known(self, at: int | None = None) -> int:
         """Return the microsecond of the last change, or of the last change by an instant; -1 if there was none yet."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from carag import Engine
+from carag import Document, Engine
 from carag.audit import GroupChange
 from carag.cli import Exit
 from carag.cli.app import run
@@ -70,6 +70,45 @@ def test_a_dry_run_changes_and_records_nothing(store: Path, capsys: pytest.Captu
     done = json.loads(capsys.readouterr().out)
     assert done == {**tried, "known_at": done["known_at"]}
     assert [one.at for one in recorded(store)] == [done["known_at"]]
+
+
+def test_what_if_names_persons_and_documents(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A dry run counts the same documents; an import then opens them, and nothing more would change."""
+    with Engine.open(store) as engine:
+        engine.add(
+            [
+                Document(id="plan", text="The canteen closes.", bits=[], allow=["group:treasury"]),
+                Document(id="rules", text="Doors close at six.", bits=[], deny=["group:audit"]),
+            ]
+        )
+    file = store.parent / "groups.jsonl"
+    asked = ["policy", "what-if", "generic", "--store", str(store), "--groups", str(file)]
+    assert imported(store, LINES, "--dry-run") == Exit.OK
+    assert "for all principals, documents opened: 2, closed: 0" in capsys.readouterr().out
+    assert run(asked) == Exit.OK
+    assert capsys.readouterr().out.splitlines() == [
+        "in all cells, documents opened: 0, closed: 0",
+        *(
+            line
+            for name, opened in (
+                ("group:desk-fx", "plan, rules"),
+                ("user:ana", "plan, rules"),
+                ("user:bo", "rules"),
+            )
+            for line in (
+                f"{name}  documents opened: {opened.count(',') + 1}, closed: 0",
+                f"  opened {opened}",
+            )
+        ),
+        "all whom the lists of documents admit  documents opened: 1, closed: 0",
+        "  opened rules",
+        "for all principals, documents opened: 2, closed: 0",
+    ]
+    assert imported(store, LINES) == Exit.OK
+    capsys.readouterr()
+    assert run([*asked, "--json"]) == Exit.OK
+    told = json.loads(capsys.readouterr().out)["groups"]
+    assert (told["principals"], told["released"], told["not_judged"]) == ([], [], 0)
 
 
 def test_a_list_shows_groups_and_their_members(store: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -11,8 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from carag import Engine, Session
+from carag.engine.contents import read_stated
 from carag.engine.corpus import open_corpus
 from carag.engine.what_if.documents import Effect, policy_effects, this_minute
+from carag.engine.what_if.groups import group_effects
 from carag.errors import InvalidArgument
 from carag.policy import Profile
 from carag.policy.shipped import shipped_text
@@ -24,6 +27,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from carag.engine.what_if.documents import CellEffect
+    from carag.engine.what_if.groups import GroupsEffect
+    from carag.policy.groups.statements import GroupImport
 
 POLICY = shipped_text("generic", "profile.toml").replace('"generic"', '"office"')
 BITS = ("INTERNAL", "SECRET", "DRAFT")
@@ -180,6 +185,111 @@ def test_nothing_is_written(every_word: Path) -> None:
     before = files()
     assert effects(every_word, profile(), profile(cell(PAIRS[0], [([], [])])))
     assert before == files()
+
+
+# --- groups ---
+
+USERS = ("user:ana", "user:bo", "user:cy")
+GROUPS = ("group:a", "group:b", "group:c", "group:d")
+NAMES = st.sets(st.sampled_from(USERS + GROUPS), max_size=2)
+READER = Session(role="judge", purpose="review")
+
+
+@st.composite
+def imports(draw: st.DrawFn) -> str:
+    """Some groups, each of persons and of later groups only, so that there is no cycle; the last is only named."""
+    lines = []
+    for at, group in enumerate(GROUPS[:-1]):
+        if draw(st.booleans()):
+            members = draw(st.sets(st.sampled_from(USERS + GROUPS[at + 1 :]), max_size=3))
+            # A member has been one for long, will be one, or is one no more.
+            window = draw(st.sampled_from([{}, {}, {"from": "2200-01-01"}, {"until": "2000-01-01"}]))
+            lines.append(json.dumps({"group": group, "members": sorted(members), **window}))
+    return "\n".join(lines)
+
+
+def stated(folder: Path, text: str) -> GroupImport:
+    (folder / "groups.jsonl").write_text(text)
+    return read_stated(folder / "groups.jsonl", profile())
+
+
+def by_group(store: Path, text: str) -> GroupsEffect:
+    with open_corpus(store) as corpus:
+        return group_effects(corpus, stated(store.parent, text), this_minute())
+
+
+@given(imports(), imports(), st.lists(st.tuples(st.none() | NAMES, NAMES), max_size=6))
+@settings(max_examples=examples(60), deadline=None)
+def test_an_import_opens_and_closes_as_each_principal_then_finds(
+    tmp_path_factory: pytest.TempPathFactory,
+    first: str,
+    second: str,
+    lists: list[tuple[set[str] | None, set[str]]],
+) -> None:
+    """By asking for every principal, and for one that no list names, before and after the import."""
+    store = tmp_path_factory.mktemp("groups") / "store"
+    names = [*USERS, *GROUPS, "user:other"]
+    with opened(store, profile()) as engine:
+        engine.add(document(at, allow=allow, deny=deny) for at, (allow, deny) in enumerate(lists))
+        if first:
+            engine.contents.import_groups(stated(store.parent, first))
+        before = [found(engine, replace(READER, principals=frozenset({one}))) for one in names]
+    if not second:
+        return
+    told, again = by_group(store, second), by_group(store, second)
+    with opened(store, profile()) as engine:
+        done = engine.contents.import_groups(stated(store.parent, second))
+        after = [found(engine, replace(READER, principals=frozenset({one}))) for one in names]
+    expected = {name: difference([b], [a]) for name, b, a in zip(names, before, after, strict=True)}
+    assert told == again
+    assert told.report == done._replace(known_at=None)
+    released = dict(zip(names, ({*told.released} & one for one in after), strict=True))
+    assert expected == {name: told.principals.get(name, Effect.of(released[name], ())) for name in names}
+    assert not {*told.released} & set().union(*before)
+    assert not told.not_judged
+
+
+def test_a_trial_writes_nothing_and_knows_persons_below(tmp_path: Path) -> None:
+    """Those in groups inside a changed one are concerned; in their own groups they stay what they are."""
+    store = tmp_path / "store"
+    with opened(store, profile()) as engine:
+        engine.add(
+            [document("desk", allow=["group:desk"]), document("secret", bits=["SECRET"], allow=["group:all"])]
+        )
+        engine.contents.import_groups(stated(tmp_path, '{"group": "group:desk", "members": ["user:ana"]}'))
+        before = engine.log.size, engine.contents.counts()
+    lines = '{"group": "group:all", "members": ["group:desk", "user:bo"]}'
+    told = by_group(store, lines)
+    assert told.all == Effect(("d/secret",))
+    assert set(told.principals) == {"user:ana", "user:bo", "group:desk"}
+    with opened(store, profile()) as engine:
+        assert before == (engine.log.size, engine.contents.counts())
+    with open_corpus(store) as corpus:
+        assert corpus.groups.listed() == [("group:desk", 1)]
+        assert corpus.groups.held_by(["user:bo"], this_minute()) == {"user:bo"}
+
+
+def test_a_group_stated_for_the_first_time_opens_what_was_denied_to_it(tmp_path: Path) -> None:
+    """Nobody could find the document while it was not known who is in the group; a person of its list now can."""
+    with opened(tmp_path / "store", profile()) as engine:
+        engine.add([document("shut", allow=["user:bo"], deny=["group:d"])])
+    told = by_group(tmp_path / "store", '{"group": "group:d", "members": ["user:ana"]}')
+    assert (told.released, dict(told.principals)) == (("d/shut",), {})
+
+
+def test_more_principals_than_are_judged_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("carag.engine.what_if.groups.MOST", 1)
+    with opened(tmp_path / "store", profile()) as engine:
+        engine.add([document("one", allow=["group:d"])])
+    told = by_group(tmp_path / "store", '{"group": "group:d", "members": ["user:ana", "user:bo", "user:cy"]}')
+    assert (set(told.principals), told.not_judged) == ({"user:ana"}, 2)
+
+
+def test_an_import_that_is_refused_is_refused_here(tmp_path: Path) -> None:
+    with opened(tmp_path / "store", profile()) as engine:
+        engine.contents.import_groups(stated(tmp_path, '{"group": "group:d", "members": ["group:c"]}'))
+    with pytest.raises(InvalidArgument, match="hold each other"):
+        by_group(tmp_path / "store", '{"group": "group:c", "members": ["group:d"]}')
 
 
 def test_a_profile_with_other_bits_is_refused(every_word: Path) -> None:
