@@ -18,12 +18,11 @@ from carag.limits import shown
 from carag.visible import visible, visible_json, visible_line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from rich.progress import Progress
 
     from carag.audit import Verdict
-    from carag.engine.what_if.documents import Effect
 
 
 _STANDARD_OUTPUT: Final = 1
@@ -71,13 +70,13 @@ def warn(text: str, *, style: str = "") -> None:
     _line(sys.stderr, text, style)
 
 
-def say_effect(what: str, effect: Effect) -> None:
-    """Print what a change does to documents: how many, and the first ids of each kind."""
-    say(f"{what}  {effect}")
-    for verb, names in effect._asdict().items():
-        if names:
-            more = ", ..." if len(names) > _NAMED else ""
-            say(f"  {verb} {', '.join(map(shown, names[:_NAMED]))}{more}")
+def say_ids(head: str, ids: Mapping[str, Sequence[str]]) -> None:
+    """Print a line, and below it the first ids of each list under its name."""
+    say(head)
+    for name, several in ids.items():
+        if several:
+            more = ", ..." if len(several) > _NAMED else ""
+            say(f"  {name} {', '.join(map(shown, several[:_NAMED]))}{more}")
 
 
 def say_lines(text: str) -> None:

@@ -7,15 +7,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from carag.cli._files import table_in
+from carag.cli._files import reader_of, table_in
 from carag.cli._options import AsJson, AsJsonLines, BackendUrl, ProfileName, Store, store_settings
-from carag.cli._output import Exit, say, say_effect, say_json, say_lines, warn
+from carag.cli._output import Exit, say, say_ids, say_json, say_lines, warn
 from carag.errors import InvalidArgument
 from carag.limits import shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from carag.engine.what_if.answers import PastEffect
     from carag.engine.what_if.documents import CellEffect, Effect
     from carag.engine.what_if.groups import GroupsEffect
     from carag.policy import Cell, Mask, PolicyTable
@@ -144,11 +145,15 @@ def what_if(
         Path | None,
         typer.Option("--groups", metavar="FILE", help="Groups to import, as for [b]carag groups import[/b]."),
     ] = None,
+    last: Annotated[
+        int, typer.Option("--last", metavar="N", min=0, help="Also judge the last N answers on record.")
+    ] = 0,
     as_json: AsJson = False,
 ) -> int:
     """Tell which stored documents a change would open and close for which cells, by id; nothing is written.
 
-    With --groups, also for which persons and groups, whatever the cell.
+    With --groups, also for which persons and groups, whatever the cell; with --last, which passages past answers
+    would not have had.
 
     Judged are the labels that hold now, whatever their audience, for sessions that add no restriction to their
     cell: a cell that needs an allow list, for one that names everything. With --json, all documents are named.
@@ -167,17 +172,24 @@ def what_if(
     with open_corpus(store) as corpus:
         cells = policy_effects(corpus, old, table, minute)
         members = None if stated is None else group_effects(corpus, stated, minute)
+    past = _past(store, table, last)
     if as_json:
         said = {"old": old.sha256, "new": table.sha256, "cells": [one.to_json() for one in cells]}
+        said["records"] = [one.to_json() for one in past]
         say_json(said | ({} if members is None else {"groups": members.to_json()}))
         return Exit.OK
     for cell in cells:
-        say_effect(f"{cell.role}/{cell.purpose}", cell.at_once)
+        _say_effect(f"{cell.role}/{cell.purpose}", cell.at_once)
         if cell.added_again != cell.at_once:
-            say_effect(f"{cell.role}/{cell.purpose} once documents are added again", cell.added_again)
+            _say_effect(f"{cell.role}/{cell.purpose} once documents are added again", cell.added_again)
     say(f"in all cells, {_all_at_once(cells)}")
     if members is not None:
         _show_members(members)
+    for one in past:
+        head = f"record {one.record}  {one.role}/{one.purpose}  passages lost: {len(one.lost)} of {one.hits}"
+        say_ids(head, {"lost": one.lost})
+    if last:
+        say(f"of the last {last} answers on record, with passages lost: {len(past)}")
     return Exit.OK
 
 
@@ -321,13 +333,29 @@ def _show(changes: tuple[CellChange, ...], opened: tuple[str, ...]) -> None:
             say(f"  {text}")
 
 
+def _past(store: Path, table: PolicyTable, last: int) -> tuple[PastEffect, ...]:
+    from carag.engine.corpus import open_corpus
+    from carag.engine.what_if.answers import past_effects
+
+    if not last:
+        return ()
+    with reader_of(store, None) as reader, open_corpus(store) as corpus:
+        found = past_effects(reader, corpus, table, last)
+        reader.check_unchanged()
+    return found
+
+
+def _say_effect(what: str, effect: Effect) -> None:
+    say_ids(f"{what}  {effect}", effect._asdict())
+
+
 def _show_members(members: GroupsEffect) -> None:
     from carag.engine.what_if.documents import Effect
 
     for name, effect in members.principals.items():
-        say_effect(name, effect)
+        _say_effect(name, effect)
     if members.released:
-        say_effect("all whom the lists of documents admit", Effect(members.released))
+        _say_effect("all whom the lists of documents admit", Effect(members.released))
     if members.not_judged:
         say(f"principals that the import also concerns, not judged: {members.not_judged}")
     say(f"for all principals, {members.all}")

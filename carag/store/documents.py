@@ -43,6 +43,10 @@ class StoredDocuments:
         """Stream the columns of ``SELECT_DESCRIBED`` of every document with text and a row number above ``after``."""
         return self._snapshot(rows.SELECT_DESCRIBED, (after,))
 
+    def passages(self) -> Iterator[tuple[str, bytes]]:
+        """Stream the id of every passage, those of superseded versions included, and the SHA-256 of its text."""
+        return self._snapshot("SELECT chunk_id, text_sha256 FROM chunks", ())
+
     def content_hash(self, document_id: str) -> str | None:
         """Return the content hash of a document's current version, or None if it is not stored."""
         return self.content_hashes([document_id]).get(document_id)

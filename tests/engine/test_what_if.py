@@ -12,8 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from carag import Engine, Session
+from carag.audit.auditor.reader import LogReader
 from carag.engine.contents import read_stated
 from carag.engine.corpus import open_corpus
+from carag.engine.what_if.answers import past_effects
 from carag.engine.what_if.documents import Effect, policy_effects, this_minute
 from carag.engine.what_if.groups import group_effects
 from carag.errors import InvalidArgument
@@ -26,6 +28,7 @@ from tests.sizes import examples
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from carag.engine.what_if.answers import PastEffect
     from carag.engine.what_if.documents import CellEffect
     from carag.engine.what_if.groups import GroupsEffect
     from carag.policy.groups.statements import GroupImport
@@ -290,6 +293,61 @@ def test_an_import_that_is_refused_is_refused_here(tmp_path: Path) -> None:
         engine.contents.import_groups(stated(tmp_path, '{"group": "group:d", "members": ["group:c"]}'))
     with pytest.raises(InvalidArgument, match="hold each other"):
         by_group(tmp_path / "store", '{"group": "group:c", "members": ["group:d"]}')
+
+
+# --- past answers ---
+
+
+def past(store: Path, new: Profile, last: int) -> tuple[PastEffect, ...]:
+    with LogReader(store) as reader, open_corpus(store) as corpus:
+        return past_effects(reader, corpus, new.table, last)
+
+
+@given(tables(), tables())
+@settings(max_examples=examples(30), deadline=None)
+def test_past_answers_lose_what_the_new_table_hides(every_word: Path, old: Profile, new: Profile) -> None:
+    """Of what each session found, they keep what it finds when it asks again; newest first."""
+    with opened(every_word, old, accept={"policy"}) as engine:
+        before = all_found(engine)
+    told = past(every_word, new, sum(bool(one) for several in before.values() for one in several))
+    with opened(every_word, new, accept={"policy"}) as engine:
+        after = all_found(engine)
+    expected = [
+        (*pair, len(b), {f"{one}:00000" for one in b - a})
+        for pair in PAIRS
+        for b, a in zip(before[pair], after[pair], strict=True)
+        if b - a
+    ]
+    assert expected == [(one.role, one.purpose, one.hits, {*one.lost}) for one in reversed(told)]
+    assert [one.record for one in told] == sorted((one.record for one in told), reverse=True)
+
+
+def test_a_passage_that_the_store_has_replaced_is_still_named(tmp_path: Path) -> None:
+    """Its version is kept; a request that was refused, or found nothing, is not among the last ones."""
+    store, cells = tmp_path / "store", cell(PAIRS[0], [([], [])])
+    clerk = Session(role="clerk", purpose="read")
+    with opened(store, profile(cells)) as engine:
+        engine.add([document("plan", bits=["SECRET"])])
+        found(engine, clerk)
+        engine.add([document("plan", text="Branches report less.")])
+        found(engine, replace(clerk, purpose="work"))
+    told = past(store, profile(cell(PAIRS[0], [([], ["SECRET"])])), 1)
+    assert [(one.hits, one.lost) for one in told] == [(1, ("d/plan:00000",))]
+    assert past(store, profile(cells), 1) == ()
+
+
+def test_an_answer_under_a_broken_glass_is_judged_as_such(tmp_path: Path) -> None:
+    store = tmp_path / "store"
+    shut, open_ = (
+        profile(cell(PAIRS[1], [([], forbidden)], break_glass="true"), cell(PAIRS[0], [([], [])]))
+        for forbidden in (["SECRET"], [])
+    )
+    with opened(store, open_, on_break_glass=lambda _: None) as engine:
+        engine.add([document("plan", bits=["SECRET"])])
+        clerk = Session(role="clerk", purpose="read", subject="ana")
+        found(engine, engine.break_glass(clerk, purpose="work", reason="fire"))
+    assert past(store, open_, 5) == ()
+    assert [one.lost for one in past(store, shut, 5)] == [("d/plan:00000",)]
 
 
 def test_a_profile_with_other_bits_is_refused(every_word: Path) -> None:
