@@ -8,18 +8,27 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from carag.cli._files import reader_of, table_in
-from carag.cli._options import AsJson, AsJsonLines, BackendUrl, ProfileName, Store, store_settings
+from carag.cli._options import (
+    AsJson,
+    AsJsonLines,
+    BackendUrl,
+    ProfileName,
+    Store,
+    model_settings,
+    store_settings,
+)
 from carag.cli._output import Exit, say, say_ids, say_json, say_lines, warn
 from carag.errors import InvalidArgument
 from carag.limits import shown
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from carag.engine.what_if.answers import PastEffect
     from carag.engine.what_if.documents import CellEffect, Effect
     from carag.engine.what_if.groups import GroupsEffect
-    from carag.policy import Cell, Mask, PolicyTable
+    from carag.engine.what_if.questions import QuestionEffect
+    from carag.policy import Cell, Mask, PolicyTable, Profile
     from carag.policy.diff import CellChange
 
 
@@ -134,6 +143,7 @@ def diff(
 
 @app.command("what-if")
 def what_if(
+    context: typer.Context,
     new: Annotated[
         str,
         typer.Argument(
@@ -148,12 +158,17 @@ def what_if(
     last: Annotated[
         int, typer.Option("--last", metavar="N", min=0, help="Also judge the last N answers on record.")
     ] = 0,
+    questions: Annotated[
+        Path | None,
+        typer.Option("--questions", metavar="FILE", help="Ask these under both policies, without a record."),
+    ] = None,
     as_json: AsJson = False,
 ) -> int:
     """Tell which stored documents a change would open and close for which cells, by id; nothing is written.
 
     With --groups, also for which persons and groups, whatever the cell; with --last, which passages past answers
-    would not have had.
+    would not have had; with --questions, which passages enter and leave those found. A line of that file is
+    {"question": "…", "role": "…", "purpose": "…", "principals": ["user:…"]}; the last key may be left out.
 
     Judged are the labels that hold now, whatever their audience, for sessions that add no restriction to their
     cell: a cell that needs an allow list, for one that names everything. With --json, all documents are named.
@@ -173,16 +188,14 @@ def what_if(
         cells = policy_effects(corpus, old, table, minute)
         members = None if stated is None else group_effects(corpus, stated, minute)
     past = _past(store, table, last)
+    asked = _asked(context, store, questions, given)
     if as_json:
         said = {"old": old.sha256, "new": table.sha256, "cells": [one.to_json() for one in cells]}
-        said["records"] = [one.to_json() for one in past]
+        said["records"] = [one._asdict() for one in past]
+        said["questions"] = [one._asdict() for one in asked]
         say_json(said | ({} if members is None else {"groups": members.to_json()}))
         return Exit.OK
-    for cell in cells:
-        _say_effect(f"{cell.role}/{cell.purpose}", cell.at_once)
-        if cell.added_again != cell.at_once:
-            _say_effect(f"{cell.role}/{cell.purpose} once documents are added again", cell.added_again)
-    say(f"in all cells, {_all_at_once(cells)}")
+    _show_cells(cells)
     if members is not None:
         _show_members(members)
     for one in past:
@@ -190,6 +203,11 @@ def what_if(
         say_ids(head, {"lost": one.lost})
     if last:
         say(f"of the last {last} answers on record, with passages lost: {len(past)}")
+    for other in asked:
+        found = {"entered": other.entered, "left": other.left}
+        say_ids(f"question in line {other.line}  {other.role}/{other.purpose}", found)
+    if questions is not None:
+        say(f"questions with other passages: {len(asked)}")
     return Exit.OK
 
 
@@ -345,8 +363,29 @@ def _past(store: Path, table: PolicyTable, last: int) -> tuple[PastEffect, ...]:
     return found
 
 
+def _asked(
+    context: typer.Context, store: Path, questions: Path | None, new: Profile
+) -> tuple[QuestionEffect, ...]:
+    from carag.engine import Engine
+    from carag.engine.what_if.questions import question_effects, read_asked
+
+    if questions is None:
+        return ()
+    asked = read_asked(questions)
+    with Engine.open(store, create=False, **model_settings(context, store)) as engine:
+        return question_effects(engine.requests, asked, new)
+
+
 def _say_effect(what: str, effect: Effect) -> None:
     say_ids(f"{what}  {effect}", effect._asdict())
+
+
+def _show_cells(cells: Sequence[CellEffect]) -> None:
+    for cell in cells:
+        _say_effect(f"{cell.role}/{cell.purpose}", cell.at_once)
+        if cell.added_again != cell.at_once:
+            _say_effect(f"{cell.role}/{cell.purpose} once documents are added again", cell.added_again)
+    say(f"in all cells, {_all_at_once(cells)}")
 
 
 def _show_members(members: GroupsEffect) -> None:

@@ -25,6 +25,7 @@ from carag.policy import NOBODY, Session, Where, as_of_minutes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from datetime import datetime
 
     from carag.audit import Receipt
     from carag.engine.collection import Collection
@@ -217,7 +218,9 @@ class Requests:
             except Refused as refusal:
                 found = Finding(Outcome.REFUSE, refusal.code, str(refusal))
                 return found, recorder.access(request, found), request
-            decision = replace(decision, identity=_identity(self.collection.store.groups, request))
+            decision = replace(
+                decision, identity=identity_of(self.collection.store.groups, session, request.started)
+            )
         asking = None if self._authority is None else self._authority.inquiry(decision.identity.denied)
         request = replace(request, decision=decision, inquiry=asking)
         egress = Egress(recorder, request, models)
@@ -240,9 +243,8 @@ class Requests:
         return proven(self.collection.state, request, evidence)
 
 
-def _identity(groups: Groups, request: Request) -> Identity:
-    """Find the groups that hold the session's principals now, whatever instant the question is about."""
-    session = request.session
+def identity_of(groups: Groups, session: Session, started: datetime) -> Identity:
+    """Find the groups that hold a session's principals now, whatever instant the question is about."""
     if not session.principals:
         return NOBODY
-    return groups.identity(session.principals, session.held, as_of_minutes(request.started))
+    return groups.identity(session.principals, session.held, as_of_minutes(started))

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from carag.errors import CorruptFile, InvalidArgument
+from carag.errors import InvalidArgument
 from carag.limits import check_question, quoted, shown
-from carag.readers.json_rows import bounded_lines, row_of
+from carag.readers.json_rows import parsed_lines, row_of
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -41,29 +39,13 @@ def read_gate_questions(path: str | PathLike[str]) -> tuple[list[GateQuestion], 
     Raises ``InvalidArgument`` if the file cannot be read or is empty, or if a line is not a valid question or repeats
     an earlier one (spaces do not count).
     """
-    digest, seen = hashlib.sha256(), dict[str, int]()
-    found: list[GateQuestion] = []
-    named = shown(str(path))
-    try:
-        stream = Path(path).open("rb")  # noqa: SIM115 - closed by the with below
-    except (OSError, ValueError) as error:  # ValueError: a NUL byte in the path
-        raise InvalidArgument(f"cannot read {named}: {error}; want a JSON Lines file") from error
-    with stream:
-
-        def read(most: int) -> bytes:
-            digest.update(line := stream.readline(most))
-            return line
-
-        for number, line in bounded_lines(read, MAX_LINE):
-            try:
-                found.append(_question(number, line, seen))
-            except (InvalidArgument, CorruptFile) as error:
-                raise InvalidArgument(f"{named}, line {number}: {error}") from None
+    seen: dict[str, int] = {}
+    found, digest = parsed_lines(path, MAX_LINE, lambda number, line: _question(number, line, seen))
     if not found:
         raise InvalidArgument(
-            f'{named} has no questions; want lines such as {{"question": "…", "documents": ["id"]}}'
+            f'{shown(str(path))} has no questions; want lines such as {{"question": "…", "documents": ["id"]}}'
         )
-    return found, digest.digest()
+    return found, digest
 
 
 def _question(number: int, line: bytes | None, seen: dict[str, int]) -> GateQuestion:

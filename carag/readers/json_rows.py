@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections import Counter
-from typing import IO, TYPE_CHECKING, Any, Final
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, Final, TypeVar
 
-from carag.errors import CorruptFile
-from carag.limits import quoted
+from carag.errors import CorruptFile, InvalidArgument
+from carag.limits import quoted, shown
 from carag.readers.facts import check_facts
 from carag.readers.outcome import Content, ProblemKind, Unreadable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from os import PathLike
 
     from carag.readers.packed import Unpacked
 
@@ -21,6 +24,7 @@ MAX_LINE: Final = 1 << 26
 """Greatest number of bytes of one line."""
 LEFT_OUT: Final = "left out: no text, number or list of texts"
 """The value of a fact that is left out because it is nested. This text is stored, so it must not change."""
+_Parsed = TypeVar("_Parsed")
 _BOM: Final = b"\xef\xbb\xbf"
 
 
@@ -47,6 +51,34 @@ def bounded_lines(read: Callable[[int], bytes], most: int) -> Iterator[tuple[int
         while line and not line.endswith(b"\n"):
             line = read(most + 1)
         yield number, None
+
+
+def parsed_lines(
+    path: str | PathLike[str], most: int, parse: Callable[[int, bytes | None], _Parsed]
+) -> tuple[list[_Parsed], bytes]:
+    """Return what ``parse`` makes of each line that is not blank, given its number, and the SHA-256 of the file.
+
+    Raises ``InvalidArgument`` if the file cannot be read, or names the line for which ``parse`` raises that or
+    ``CorruptFile``. A line of more than ``most`` bytes is None.
+    """
+    digest, named = hashlib.sha256(), shown(str(path))
+    found: list[_Parsed] = []
+    try:
+        stream = Path(path).open("rb")  # noqa: SIM115 - closed by the with below
+    except (OSError, ValueError) as error:  # ValueError: a NUL byte in the path
+        raise InvalidArgument(f"cannot read {named}: {error}; want a JSON Lines file") from error
+    with stream:
+
+        def read(most: int) -> bytes:
+            digest.update(line := stream.readline(most))
+            return line
+
+        for number, line in bounded_lines(read, most):
+            try:
+                found.append(parse(number, line))
+            except (InvalidArgument, CorruptFile) as error:
+                raise InvalidArgument(f"{named}, line {number}: {error}") from None
+    return found, digest.digest()
 
 
 def strict_json(text: str) -> Any:

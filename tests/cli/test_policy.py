@@ -176,10 +176,10 @@ def test_what_if_names_documents_and_shows_no_text(
     assert json.loads(run(capsys, *asked, "--json")[1])["cells"] == []
 
 
-def test_what_if_names_the_passages_that_past_answers_lose(
+def test_what_if_names_the_passages_that_answers_lose(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    """By record and passage; neither the question nor a text is shown."""
+    """By record or line, and by passage; neither the question nor a text is shown."""
     store, stricter = tmp_path / "store", tmp_path / "stricter"
     with Engine.open(store, profile="generic", embedder="wordllama") as engine:
         engine.add([Document(id="plan", text="The canteen closes.", bits=["INTERNAL"])])
@@ -188,13 +188,18 @@ def test_what_if_names_the_passages_that_past_answers_lose(
     for name in ("profile.toml", "roles.toml"):
         text = files("carag").joinpath(f"profiles/generic/{name}").read_text()
         (stricter / name).write_text(text.replace('["SECRET", "PERS', '["INTERNAL", "SECRET", "PERS'))
-    command = ("what-if", str(stricter), "--store", str(store), "--last", "5")
+    questions = tmp_path / "questions.jsonl"
+    questions.write_text('{"question": "What closes?", "role": "employee", "purpose": "work"}')
+    command = ("what-if", str(stricter), "--store", str(store), "--last", "5", "--questions", str(questions))
     said = run(capsys, *command)[1]
     assert "canteen" not in said
-    assert said.splitlines()[-3:] == [
+    assert said.splitlines()[-6:] == [
         f"record {asked.receipt.seq}  employee/work  passages lost: 1 of 1",
         "  lost plan:00000",
         "of the last 5 answers on record, with passages lost: 1",
+        "question in line 1  employee/work",
+        "  left plan:00000",
+        "questions with other passages: 1",
     ]
-    (told,) = json.loads(run(capsys, *command, "--json")[1])["records"]
-    assert told["lost"] == ["plan:00000"]
+    told = json.loads(run(capsys, *command, "--json")[1])
+    assert told["records"][0]["lost"] == told["questions"][0]["left"] == ["plan:00000"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -18,6 +19,7 @@ from carag.engine.corpus import open_corpus
 from carag.engine.what_if.answers import past_effects
 from carag.engine.what_if.documents import Effect, policy_effects, this_minute
 from carag.engine.what_if.groups import group_effects
+from carag.engine.what_if.questions import question_effects, read_asked
 from carag.errors import InvalidArgument
 from carag.policy import Profile
 from carag.policy.shipped import shipped_text
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
     from carag.engine.what_if.answers import PastEffect
     from carag.engine.what_if.documents import CellEffect
     from carag.engine.what_if.groups import GroupsEffect
+    from carag.engine.what_if.questions import Asked
     from carag.policy.groups.statements import GroupImport
 
 POLICY = shipped_text("generic", "profile.toml").replace('"generic"', '"office"')
@@ -348,6 +351,96 @@ def test_an_answer_under_a_broken_glass_is_judged_as_such(tmp_path: Path) -> Non
         found(engine, engine.break_glass(clerk, purpose="work", reason="fire"))
     assert past(store, open_, 5) == ()
     assert [one.lost for one in past(store, shut, 5)] == [("d/plan:00000",)]
+
+
+# --- questions ---
+
+
+def asked(folder: Path, *rows: Any) -> list[Asked]:
+    file = folder / "questions.jsonl"
+    file.write_text("".join(f"{one if isinstance(one, str) else json.dumps(one)}\n" for one in rows))
+    return read_asked(file)
+
+
+@given(tables(), tables())
+@settings(max_examples=examples(30), deadline=None)
+def test_questions_find_what_they_find_once_the_table_is_in_force(
+    every_word: Path, old: Profile, new: Profile
+) -> None:
+    """Of the eight passages that the store has; asking adds no record."""
+    rows = [{"question": QUESTION, "role": role, "purpose": purpose} for role, purpose in PAIRS]
+    several = [
+        one
+        for one, pair in zip(asked(every_word.parent, *rows), PAIRS, strict=True)
+        if any(side.table.get(*pair) and side.table.get(*pair).allow_list == "none" for side in (old, new))
+    ]
+    with opened(every_word, old, accept={"policy"}) as engine:
+        before = [found(engine, one.session) for one in several]
+        size = engine.log.size
+        told = question_effects(engine.requests, several, new)
+        assert size == engine.log.size
+    with opened(every_word, new, accept={"policy"}) as engine:
+        after = [found(engine, one.session) for one in several]
+    expected = {one.line: (b - a, a - b) for one, a, b in zip(several, before, after, strict=True) if a != b}
+    assert expected == {
+        one.line: tuple({name.partition(":")[0] for name in side} for side in (one.entered, one.left))
+        for one in told
+    }
+
+
+def test_a_question_is_asked_as_its_principals(tmp_path: Path) -> None:
+    store, ana = tmp_path / "store", {"question": QUESTION, "role": "clerk", "purpose": "read"}
+    with opened(store, profile()) as engine:
+        engine.add([document("desk", allow=["user:ana"])])
+        several = asked(tmp_path, ana, ana | {"principals": ["user:ana"]})
+        told = question_effects(engine.requests, several, profile(cell(PAIRS[0], [([], [])])))
+    assert [(one.line, one.entered) for one in told] == [(2, ("d/desk:00000",))]
+
+
+def test_a_question_that_nobody_may_ask_is_refused(every_word: Path) -> None:
+    several = asked(every_word.parent, {"question": QUESTION, "role": "clerk", "purpose": "review"})
+    with (
+        opened(every_word, profile(), accept={"policy"}) as engine,
+        pytest.raises(InvalidArgument, match="line 1 is refused under both"),
+    ):
+        question_effects(engine.requests, several, profile())
+
+
+def test_nothing_is_asked_of_a_remote_embedder(tmp_path: Path) -> None:
+    """The question would leave the machine without a record."""
+    embedder = Counting()
+    embedder.remote = True  # type: ignore[attr-defined]
+    several = asked(tmp_path, {"question": QUESTION, "role": "judge", "purpose": "review"})
+    with (
+        Engine.open(tmp_path / "store", profile=profile(), embedder=embedder) as engine,
+        pytest.raises(InvalidArgument, match="without a record"),
+    ):
+        question_effects(engine.requests, several, profile())
+    assert embedder.texts == []
+
+
+GOOD = {"question": QUESTION, "role": "judge", "purpose": "review"}
+
+
+@pytest.mark.parametrize(
+    ("row", "why"),
+    [
+        ("{", "line 2: the line is not JSON"),
+        (GOOD | {"group": "x"}, "line 2: the key 'group' is unknown"),
+        ({"question": QUESTION}, "line 2: the key role is missing"),
+        (GOOD | {"question": " "}, "line 2: question is empty"),
+        (GOOD | {"principals": ["ana"]}, "line 2: principals holds 'ana'"),
+        (GOOD | {"role": 7}, "line 2: session role is 7"),
+    ],
+)
+def test_a_line_that_is_not_a_question_is_refused(tmp_path: Path, row: object, why: str) -> None:
+    with pytest.raises(InvalidArgument, match=re.escape(why)):
+        asked(tmp_path, GOOD, row)
+
+
+def test_a_file_without_questions_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InvalidArgument, match="has no questions"):
+        asked(tmp_path)
 
 
 def test_a_profile_with_other_bits_is_refused(every_word: Path) -> None:

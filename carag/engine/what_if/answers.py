@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import islice
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from carag.audit import Access, ListKind
 from carag.audit.auditor.find import find
@@ -27,10 +27,6 @@ class PastEffect(NamedTuple):
     """The number of passages in the record."""
     lost: tuple[str, ...]
     """The ids of those that would not be admitted; the name of the hit if the store does not have the passage."""
-
-    def to_json(self) -> dict[str, Any]:
-        """Return plain values."""
-        return self._asdict()
 
 
 def past_effects(
