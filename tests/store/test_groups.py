@@ -151,6 +151,30 @@ def test_an_import_twice_is_the_same_as_once(
 
 
 @settings(max_examples=examples(60), deadline=None)
+@given(imports(), imports(), st.integers(0, MINUTES))
+def test_a_trial_tells_what_an_import_does_and_writes_nothing(
+    tmp_path_factory: pytest.TempPathFactory, before: GroupImport, one: GroupImport, minute: int
+) -> None:
+    """For every principal whose groups differ afterwards, and none whose groups the import does not reach."""
+    names = [*USERS, *GROUPS]
+    with CorpusStore.open(tmp_path_factory.mktemp("law") / "corpus.db") as store:
+        store.groups.import_(before)
+        was, known = contents(store), store.groups.known()
+        trial = store.groups.tried(one, minute, most=len(names))
+        assert contents(store) == was
+        held = {name: store.groups.held_by([name], minute) for name in names}
+        assert store.groups.import_(one)._replace(known_at=None) == trial.report
+        now = {name: store.groups.held_by([name], minute) for name in names}
+        assert trial.known == (known, store.groups.known())
+    assert {
+        name: (held[name], now[name]) for name in names if held[name] != now[name]
+    }.items() <= trial.held.items()
+    assert all(trial.held[name] == (held[name], now[name]) for name in trial.held)
+    assert trial.concerned == len(trial.held)
+    assert trial.report[:3] != (0, 0, 0) or not trial.held
+
+
+@settings(max_examples=examples(60), deadline=None)
 @given(imports(is_whole=True), imports(is_whole=True))
 def test_the_difference_leads_where_the_whole_does(
     tmp_path_factory: pytest.TempPathFactory, before: GroupImport, one: GroupImport

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from carag.errors import CaragError, InvalidArgument
-from carag.policy import NEVER, QUARANTINE, TOMBSTONE, VERSION_WORD, Mask
+from carag.policy import NEVER, NO_LISTS, QUARANTINE, TOMBSTONE, VERSION_WORD, Audience, Mask
 from carag.store.store import CorpusStore
-from carag.store.values import StoredChunk, StoredDocument
+from carag.store.values import StoredChunk, StoredDocument, hash_of_text
 from tests.sizes import examples
 from tests.store.filings import DIM, a_filing, contents, put, some_chunks, some_vectors
 
@@ -357,3 +357,23 @@ def test_one_transaction_takes_vectors_of_one_length(store: CorpusStore, dims: t
     with pytest.raises(InvalidArgument, match="dimensions"):
         put_both()
     assert store.documents.content_hashes(["one", "two"]) == {}
+
+
+def test_what_labels_say_at_a_minute(store: CorpusStore) -> None:
+    """Each kind once, of open labels that hold then, with the document and the number of the audience."""
+    shared, word = Audience(allow=["user:ana"]), VERSION_WORD | 1
+    put(store, a_filing("a"), "first")
+    put(store, a_filing("a", content_hash="cd"), "other", "more")
+    put(store, a_filing("b", audience=shared), "shared")
+    assert sorted(store.labels.standing(1001)) == [("a", word, 0), ("b", word, 1)]
+    assert [sorted(store.labels.standing(at)) for at in (999, NEVER)] == [[], []]
+    assert [store.audience(number) for number in (0, 1)] == [NO_LISTS, shared]
+
+
+def test_passages_of_all_versions_are_streamed(store: CorpusStore) -> None:
+    """By id, with the hash of the text."""
+    put(store, a_filing("a"), "first")
+    put(store, a_filing("a", content_hash="cd"), "other")
+    hashes = {hash_of_text(text) for text in ("first", "other")}
+    found = dict(store.documents.passages())
+    assert (set(found), {*found.values()}) == ({"a:00000", "a.v2:00000"}, hashes)
