@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from carag.cli._files import reader_of, table_in
+from carag.cli._files import table_in
 from carag.cli._options import (
     AsJson,
     AsJsonLines,
@@ -24,7 +24,6 @@ from carag.limits import shown
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from carag.engine.what_if.answers import PastEffect
     from carag.engine.what_if.documents import CellEffect, Effect
     from carag.engine.what_if.groups import GroupsEffect
     from carag.engine.what_if.questions import QuestionEffect
@@ -177,6 +176,7 @@ def what_if(
     """
     from carag.engine.contents import read_stated
     from carag.engine.corpus import open_corpus, profile_of
+    from carag.engine.what_if.answers import past_effects
     from carag.engine.what_if.documents import policy_effects, this_minute
     from carag.engine.what_if.groups import group_effects
     from carag.policy import Profile
@@ -187,7 +187,7 @@ def what_if(
     with open_corpus(store) as corpus:
         cells = policy_effects(corpus, old, table, minute)
         members = None if stated is None else group_effects(corpus, stated, minute)
-    past = _past(store, table, last)
+    past = past_effects(store, table, last) if last else ()
     asked = _asked(context, store, questions, given)
     if as_json:
         said = {"old": old.sha256, "new": table.sha256, "cells": [one.to_json() for one in cells]}
@@ -349,18 +349,6 @@ def _show(changes: tuple[CellChange, ...], opened: tuple[str, ...]) -> None:
         say("labels and questions  widens")
         for text in opened:
             say(f"  {text}")
-
-
-def _past(store: Path, table: PolicyTable, last: int) -> tuple[PastEffect, ...]:
-    from carag.engine.corpus import open_corpus
-    from carag.engine.what_if.answers import past_effects
-
-    if not last:
-        return ()
-    with reader_of(store, None) as reader, open_corpus(store) as corpus:
-        found = past_effects(reader, corpus, table, last)
-        reader.check_unchanged()
-    return found
 
 
 def _asked(

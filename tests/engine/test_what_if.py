@@ -13,7 +13,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from carag import Engine, Session
-from carag.audit.auditor.reader import LogReader
 from carag.engine.contents import read_stated
 from carag.engine.corpus import open_corpus
 from carag.engine.what_if.answers import past_effects
@@ -302,8 +301,7 @@ def test_an_import_that_is_refused_is_refused_here(tmp_path: Path) -> None:
 
 
 def past(store: Path, new: Profile, last: int) -> tuple[PastEffect, ...]:
-    with LogReader(store) as reader, open_corpus(store) as corpus:
-        return past_effects(reader, corpus, new.table, last)
+    return past_effects(store, new.table, last)
 
 
 @given(tables(), tables())

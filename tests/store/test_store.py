@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
@@ -364,7 +365,7 @@ def test_what_labels_say_at_a_minute(store: CorpusStore) -> None:
     shared, word = Audience(allow=["user:ana"]), VERSION_WORD | 1
     put(store, a_filing("a"), "first")
     put(store, a_filing("a", content_hash="cd"), "other", "more")
-    put(store, a_filing("b", audience=shared), "shared")
+    put(store, a_filing("b", facts={"audience": json.loads(shared.text)}), "shared")
     assert sorted(store.labels.standing(1001)) == [("a", word, 0), ("b", word, 1)]
     assert [sorted(store.labels.standing(at)) for at in (999, NEVER)] == [[], []]
     assert [store.audience(number) for number in (0, 1)] == [NO_LISTS, shared]

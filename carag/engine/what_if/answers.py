@@ -7,14 +7,16 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from carag.audit import Access, ListKind
 from carag.audit.auditor.find import find
+from carag.audit.auditor.reader import LogReader
 from carag.audit.records.hits import hit_digest
+from carag.engine.corpus import open_corpus
 from carag.engine.what_if.documents import policies
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from carag.audit import Record
-    from carag.audit.auditor.reader import LogReader
     from carag.policy import PolicyTable
-    from carag.store.store import CorpusStore
 
 
 class PastEffect(NamedTuple):
@@ -29,18 +31,18 @@ class PastEffect(NamedTuple):
     """The ids of those that would not be admitted; the name of the hit if the store does not have the passage."""
 
 
-def past_effects(
-    reader: LogReader, store: CorpusStore, new: PolicyTable, last: int
-) -> tuple[PastEffect, ...]:
+def past_effects(directory: Path, new: PolicyTable, last: int) -> tuple[PastEffect, ...]:
     """Return which of the last records of requests with hits would lose any, newest first.
 
-    A session is taken to have what its record shows: an allow list, a broken glass, or masks that depend on deals.
+    Only the log and the store's passages are read. A session is taken to have what its record shows: an allow list, a broken glass, or masks that depend on deals.
     """
-    found = ((seq, record) for seq, record in find(reader) if record is not None and record.hits)
-    asked = [(seq, record) for seq, record in islice(found, last) if _lost(record, new)]
-    digests = {hit.digest for _, record in asked for hit in record.hits}
-    passages = store.documents.passages() if digests else ()
-    names = {digest: name for name, text in passages if (digest := hit_digest(name, text)) in digests}
+    with LogReader(directory) as reader, open_corpus(directory) as store:
+        found = ((seq, record) for seq, record in find(reader) if record is not None and record.hits)
+        asked = [(seq, record) for seq, record in islice(found, last) if _lost(record, new)]
+        reader.check_unchanged()
+        digests = {hit.digest for _, record in asked for hit in record.hits}
+        passages = store.documents.passages() if digests else ()
+        names = {digest: name for name, text in passages if (digest := hit_digest(name, text)) in digests}
     return tuple(
         PastEffect(
             seq,
