@@ -12,6 +12,7 @@ from carag.cli._options import (
     AsJson,
     AsJsonLines,
     BackendUrl,
+    EmbedderName,
     ProfileName,
     Store,
     model_settings,
@@ -26,8 +27,7 @@ if TYPE_CHECKING:
 
     from carag.engine.what_if.documents import CellEffect, Effect
     from carag.engine.what_if.groups import GroupsEffect
-    from carag.engine.what_if.questions import QuestionEffect
-    from carag.policy import Cell, Mask, PolicyTable, Profile
+    from carag.policy import Cell, Mask, PolicyTable
     from carag.policy.diff import CellChange
 
 
@@ -161,6 +161,7 @@ def what_if(
         Path | None,
         typer.Option("--questions", metavar="FILE", help="Ask these under both policies, without a record."),
     ] = None,
+    embedder: EmbedderName = None,
     as_json: AsJson = False,
 ) -> int:
     """Tell which stored documents a change would open and close for which cells, by id; nothing is written.
@@ -179,6 +180,7 @@ def what_if(
     from carag.engine.what_if.answers import past_effects
     from carag.engine.what_if.documents import policy_effects, this_minute
     from carag.engine.what_if.groups import group_effects
+    from carag.engine.what_if.questions import question_effects, read_asked
     from carag.policy import Profile
 
     given, minute = Profile.open(new), this_minute()
@@ -188,7 +190,12 @@ def what_if(
         cells = policy_effects(corpus, old, table, minute)
         members = None if stated is None else group_effects(corpus, stated, minute)
     past = past_effects(store, table, last) if last else ()
-    asked = _asked(context, store, questions, given)
+    wanted = [] if questions is None else read_asked(questions)
+    asked = (
+        question_effects(store, wanted, given, **model_settings(context, store, embedder=embedder))
+        if wanted
+        else ()
+    )
     if as_json:
         said = {"old": old.sha256, "new": table.sha256, "cells": [one.to_json() for one in cells]}
         said["records"] = [one._asdict() for one in past]
@@ -349,19 +356,6 @@ def _show(changes: tuple[CellChange, ...], opened: tuple[str, ...]) -> None:
         say("labels and questions  widens")
         for text in opened:
             say(f"  {text}")
-
-
-def _asked(
-    context: typer.Context, store: Path, questions: Path | None, new: Profile
-) -> tuple[QuestionEffect, ...]:
-    from carag.engine import Engine
-    from carag.engine.what_if.questions import question_effects, read_asked
-
-    if questions is None:
-        return ()
-    asked = read_asked(questions)
-    with Engine.open(store, create=False, **model_settings(context, store)) as engine:
-        return question_effects(engine.requests, asked, new)
 
 
 def _say_effect(what: str, effect: Effect) -> None:

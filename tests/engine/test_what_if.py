@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from carag import Engine, Session
+from carag.audit import AuditLog
 from carag.engine.contents import read_stated
 from carag.engine.corpus import open_corpus
 from carag.engine.what_if.answers import past_effects
@@ -375,8 +376,9 @@ def test_questions_find_what_they_find_once_the_table_is_in_force(
     with opened(every_word, old, accept={"policy"}) as engine:
         before = [found(engine, one.session) for one in several]
         size = engine.log.size
-        told = question_effects(engine.requests, several, new)
-        assert size == engine.log.size
+    told = question_effects(every_word, several, new, embedder=Counting())
+    with AuditLog.open(every_word) as log:
+        assert size == log.size
     with opened(every_word, new, accept={"policy"}) as engine:
         after = [found(engine, one.session) for one in several]
     expected = {one.line: (b - a, a - b) for one, a, b in zip(several, before, after, strict=True) if a != b}
@@ -391,17 +393,15 @@ def test_a_question_is_asked_as_its_principals(tmp_path: Path) -> None:
     with opened(store, profile()) as engine:
         engine.add([document("desk", allow=["user:ana"])])
         several = asked(tmp_path, ana, ana | {"principals": ["user:ana"]})
-        told = question_effects(engine.requests, several, profile(cell(PAIRS[0], [([], [])])))
+    told = question_effects(store, several, profile(cell(PAIRS[0], [([], [])])), embedder=Counting())
     assert [(one.line, one.entered) for one in told] == [(2, ("d/desk:00000",))]
 
 
 def test_a_question_that_nobody_may_ask_is_refused(every_word: Path) -> None:
     several = asked(every_word.parent, {"question": QUESTION, "role": "clerk", "purpose": "review"})
-    with (
-        opened(every_word, profile(), accept={"policy"}) as engine,
-        pytest.raises(InvalidArgument, match="line 1 is refused under both"),
-    ):
-        question_effects(engine.requests, several, profile())
+    opened(every_word, profile(), accept={"policy"}).close()
+    with pytest.raises(InvalidArgument, match="line 1 is refused under both"):
+        question_effects(every_word, several, profile(), embedder=Counting())
 
 
 def test_nothing_is_asked_of_a_remote_embedder(tmp_path: Path) -> None:
@@ -409,11 +409,9 @@ def test_nothing_is_asked_of_a_remote_embedder(tmp_path: Path) -> None:
     embedder = Counting()
     embedder.remote = True  # type: ignore[attr-defined]
     several = asked(tmp_path, {"question": QUESTION, "role": "judge", "purpose": "review"})
-    with (
-        Engine.open(tmp_path / "store", profile=profile(), embedder=embedder) as engine,
-        pytest.raises(InvalidArgument, match="without a record"),
-    ):
-        question_effects(engine.requests, several, profile())
+    Engine.open(tmp_path / "store", profile=profile(), embedder=embedder).close()
+    with pytest.raises(InvalidArgument, match="without a record"):
+        question_effects(tmp_path / "store", several, profile(), embedder=embedder)
     assert embedder.texts == []
 
 

@@ -34,7 +34,8 @@ class PastEffect(NamedTuple):
 def past_effects(directory: Path, new: PolicyTable, last: int) -> tuple[PastEffect, ...]:
     """Return which of the last records of requests with hits would lose any, newest first.
 
-    Only the log and the store's passages are read. A session is taken to have what its record shows: an allow list, a broken glass, or masks that depend on deals.
+    Only the log and the store's passages are read. A session is taken to have what its record shows: an allow list, a
+    broken glass, or masks that depend on deals.
     """
     with LogReader(directory) as reader, open_corpus(directory) as store:
         found = ((seq, record) for seq, record in find(reader) if record is not None and record.hits)

@@ -6,22 +6,25 @@ Only ids are returned. Nothing leaves this machine, because it would leave witho
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from carag.audit import AuditLog
+from carag.engine.collection import Collection
 from carag.engine.recorder import Rules
 from carag.engine.requests import DEFAULT_K, identity_of
 from carag.errors import InvalidArgument, Refused
 from carag.limits import check_question, quoted, shown
-from carag.policy import Session
+from carag.policy import Session, known_at_microseconds
 from carag.readers.json_rows import parsed_lines, row_of
+from carag.retrieval import Retriever, ranker_by_name
 from carag.retrieval.reading import Declared
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from datetime import datetime
     from os import PathLike
+    from pathlib import Path
 
-    from carag.engine.requests import Requests
     from carag.policy import Profile
 
 _MAX_LINE: Final = 1 << 20
@@ -60,42 +63,59 @@ def read_asked(path: str | PathLike[str]) -> list[Asked]:
     return found
 
 
-def question_effects(requests: Requests, asked: Iterable[Asked], new: Profile) -> tuple[QuestionEffect, ...]:
+def question_effects(
+    directory: Path, asked: Iterable[Asked], new: Profile, *, embedder: object | None = None
+) -> tuple[QuestionEffect, ...]:
     """Return the questions whose best passages differ, given the labels and groups that are stored.
 
-    Raises InvalidArgument if the store's embedder is remote, or both policies refuse a session.
+    The store is held meanwhile, but no engine is opened, so nothing is recorded. ``embedder`` is as for
+    :meth:`carag.Engine.open`.
+
+    Raises InvalidArgument if the store's embedder is remote, or both policies refuse a session; StoreLocked if another
+    process holds the store.
     """
-    if requests.collection.embedder.remote:
-        raise InvalidArgument(
-            "the store's embedder is remote, so these questions would leave this machine without a record; leave the "
-            "questions out"
-        )
-    started = requests.recorder.clock()
-    sides = requests.in_force.keep_up(), Rules.of("", new, Declared.of(new), intents=True)
-    found = []
-    for one in asked:
-        before, after = (_found(requests, one, rules, started) for rules in sides)
-        if isinstance(before, Refused) and isinstance(after, Refused):
+    started = datetime.now(UTC)
+    with (
+        AuditLog.open(directory),  # whose lock covers the store
+        Collection.open(
+            directory, create=False, embedder=embedder, clock=lambda: known_at_microseconds(started)
+        ) as collection,
+    ):
+        if collection.embedder.remote:
             raise InvalidArgument(
-                f"the question in line {one.line} is refused under both policies: {after}; leave it out, or "
-                "correct its role and purpose"
+                "the store's embedder is remote, so these questions would leave this machine without a record; leave "
+                "the questions out"
             )
-        was, now = (frozenset() if isinstance(side, Refused) else side for side in (before, after))
-        if was != now:
-            session = one.session
-            entered, left = tuple(sorted(now - was)), tuple(sorted(was - now))
-            found.append(QuestionEffect(one.line, session.role, session.purpose, entered, left))
-    return tuple(found)
+        declared = collection.catalogue.declared
+        sides = (
+            Rules.of("", collection.profile, declared, intents=True),
+            Rules.of("", new, Declared.of(new), intents=True),
+        )
+        retriever = Retriever(collection, ranker_by_name(None, collection.catalogue))
+        groups = collection.store.groups
+
+        def found(one: Asked, rules: Rules) -> frozenset[str] | Refused:
+            try:
+                decision = rules.decide(one.question, one.session, started)
+            except Refused as refusal:
+                return refusal
+            decision = replace(decision, identity=identity_of(groups, one.session, started))
+            evidence = retriever.retrieve(one.question, decision, DEFAULT_K)
+            return frozenset(passage.chunk_id for passage in evidence.passages)
+
+        several = (_effect(one, *(found(one, rules) for rules in sides)) for one in asked)
+        return tuple(one for one in several if one.entered or one.left)
 
 
-def _found(requests: Requests, asked: Asked, rules: Rules, started: datetime) -> frozenset[str] | Refused:
-    try:
-        decision = rules.decide(asked.question, asked.session, started)
-    except Refused as refusal:
-        return refusal
-    identity = identity_of(requests.collection.store.groups, asked.session, started)
-    evidence = requests.retriever.retrieve(asked.question, replace(decision, identity=identity), DEFAULT_K)
-    return frozenset(one.chunk_id for one in evidence.passages)
+def _effect(asked: Asked, *sides: frozenset[str] | Refused) -> QuestionEffect:
+    if all(isinstance(side, Refused) for side in sides):
+        raise InvalidArgument(
+            f"the question in line {asked.line} is refused under both policies: {sides[-1]}; leave it out, or correct "
+            "its role and purpose"
+        )
+    was, now = (frozenset() if isinstance(side, Refused) else side for side in sides)
+    names = asked.session.role, asked.session.purpose
+    return QuestionEffect(asked.line, *names, tuple(sorted(now - was)), tuple(sorted(was - now)))
 
 
 def _asked(number: int, line: bytes | None) -> Asked:
