@@ -134,7 +134,7 @@ def record_successors(
             now=request.started,
             intents=request.rules.listener.said(request.text).intents,
         ),
-        identity=then.identity,
+        identity=collection.store.groups.identity(request.session, as_of_minutes(request.started)),
     )
     later = replace(request, kind=RecordKind.RETRIEVE, decision=today)
     with recorder.failures(later):

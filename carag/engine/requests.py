@@ -18,14 +18,13 @@ from carag.engine.recorder import (
     stated,
 )
 from carag.engine.results import Answer, Explanation, Retrieval
-from carag.errors import InvalidArgument, Refused
+from carag.errors import InvalidArgument, Refused, StoreLocked
 from carag.generation import ANSWERED, Declined
 from carag.limits import check_question, quoted
-from carag.policy import NOBODY, Session, Where, as_of_minutes
+from carag.policy import Session, Where, as_of_minutes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from datetime import datetime
 
     from carag.audit import Receipt
     from carag.engine.collection import Collection
@@ -36,7 +35,6 @@ if TYPE_CHECKING:
     from carag.policy import Decision, Identity
     from carag.retrieval import Retriever
     from carag.retrieval.authority import Authority
-    from carag.store.groups import Groups
 
 
 DEFAULT_K: Final = 8
@@ -218,9 +216,7 @@ class Requests:
             except Refused as refusal:
                 found = Finding(Outcome.REFUSE, refusal.code, str(refusal))
                 return found, recorder.access(request, found), request
-            decision = replace(
-                decision, identity=identity_of(self.collection.store.groups, session, request.started)
-            )
+            decision = replace(decision, identity=self._identity(request))
         asking = None if self._authority is None else self._authority.inquiry(decision.identity.denied)
         request = replace(request, decision=decision, inquiry=asking)
         egress = Egress(recorder, request, models)
@@ -240,11 +236,12 @@ class Requests:
             before_remote=egress.leaving,
             authority=request.inquiry,
         )
+        now, then = self._identity(request), decision.identity
+        if (now.allowed, now.barred) != (then.allowed, then.barred):
+            # A document that is newer than the change may have been found, and be denied to a group of now.
+            raise StoreLocked("groups of this session changed while documents were searched; ask again")
         return proven(self.collection.state, request, evidence)
 
-
-def identity_of(groups: Groups, session: Session, started: datetime) -> Identity:
-    """Find the groups that hold a session's principals now, whatever instant the question is about."""
-    if not session.principals:
-        return NOBODY
-    return groups.identity(session.principals, session.held, as_of_minutes(started))
+    def _identity(self, request: Request) -> Identity:
+        """Find the groups that hold the session's principals now, whatever instant the question is about."""
+        return self.collection.store.groups.identity(request.session, as_of_minutes(request.started))

@@ -62,7 +62,7 @@ TITLES: Final[dict[str, tuple[int, str]]] = {
     "AUDIT_UNAVAILABLE": (503, "The audit log cannot be written, so nothing is answered."),
     "MODEL_UNAVAILABLE": (503, "An embedder or generator failed."),
     "AUTHORIZER_UNAVAILABLE": (503, "The authority that is asked about documents gave no verdict."),
-    "STORE_LOCKED": (503, "Another process holds the store."),
+    "STORE_LOCKED": (503, "Another process holds the store, or changed who may see documents meanwhile."),
     "GRANTS_UNREADABLE": (503, "The grants file cannot be read, so nothing is granted."),
     "BUSY": (503, "Too many requests are being worked on."),
     "QUEUE_FULL": (503, "Too many jobs are waiting."),

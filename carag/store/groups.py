@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from carag.errors import InvalidArgument
 from carag.limits import quoted
-from carag.policy import NEVER, Identity
+from carag.policy import NEVER, NOBODY, Identity
 from carag.policy.audience import one_spelling
 from carag.policy.audience import principals as checked
 from carag.policy.groups.statements import Window
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
     from pathlib import Path
 
+    from carag.policy import Session
     from carag.policy.groups.statements import GroupImport
     from carag.store.values import GroupReport, Reading
 
@@ -158,17 +159,17 @@ class Groups:
         with self._reading() as sql:
             return self._resolved_in(sql, own, at_minute, self.epoch(sql, known_at))
 
-    def identity(self, stated: frozenset[str], held: frozenset[str], at_minute: int) -> Identity:
-        """Return who a session is at a minute, all of it after the same import.
-
-        ``stated`` are all of its principals, and ``held`` those among them that open documents.
-        """
+    def identity(self, session: Session, at_minute: int) -> Identity:
+        """Return who a session is at a minute, all of it after the same import."""
+        stated = session.principals
+        if not stated:
+            return NOBODY
         given = {one_spelling(one): one for one in stated}
         with self._reading() as sql:
             epoch = self.epoch(sql)
             known = spelled(sql, stated)
             others = frozenset(name for spelling, name in known.items() if name != given[spelling])
-            kept, whole = (self._resolved_in(sql, own, at_minute, epoch) for own in (held, stated))
+            kept, whole = (self._resolved_in(sql, own, at_minute, epoch) for own in (session.held, stated))
             respelt = self._resolved_in(sql, others, at_minute, epoch).held if others else others
             used = whole.sha256 if whole.memberships else ""
             return Identity(kept.held, whole.held, self._names_in(sql, epoch), used, respelt)

@@ -13,7 +13,7 @@ import pytest
 
 from carag import Document, Engine, Session
 from carag.audit import Verdict, verify_receipt
-from carag.errors import CorruptFile, InvalidArgument
+from carag.errors import CorruptFile, InvalidArgument, StoreLocked
 from carag.policy.shipped import shipped_text
 from carag.retrieval import ConfidenceGate
 from tests.engine.documents import QUESTION, Clock, Counting
@@ -177,6 +177,37 @@ def test_a_group_moved_under_another_is_effective_at_once(tmp_path: Path) -> Non
         assert found(engine, "user:ana") == {"plan"}
         state(engine, tmp_path, {"group:bank": []})
         assert found(engine, "user:ana") == set()
+
+
+class Late(Counting):
+    """Something happens while a question is embedded."""
+
+    happening: Any = None
+
+    def embed_query(self, text: str) -> Any:
+        if self.happening is not None:
+            happening, self.happening = self.happening, None
+            happening()
+        return super().embed_query(text)
+
+
+@pytest.mark.parametrize("asker", ["user:ana", "user:ANA"])
+def test_a_document_newer_than_the_groups_that_were_read_is_not_shown(tmp_path: Path, asker: str) -> None:
+    """A person joins a group, and a document comes that is denied to it, while the question waits for its vector."""
+    embedder = Late()
+
+    def happening() -> None:
+        state(engine, tmp_path, {"group:out": ["user:ana"]})
+        engine.add([memo("plan", deny=["group:out"])])
+
+    with opened(tmp_path / "store", embedder=embedder) as engine:
+        state(engine, tmp_path, {"group:out": []})
+        embedder.happening = happening
+        with pytest.raises(StoreLocked, match="ask again"):
+            found(engine, asker)
+        assert engine.log.record(engine.log.size - 1).event.why == "STORE_LOCKED"  # type: ignore[union-attr]
+        assert found(engine, asker) == set()
+        assert found(engine, "user:bo") == {"plan"}
 
 
 def test_an_audience_survives_closing_and_opening(tmp_path: Path) -> None:

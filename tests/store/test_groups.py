@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from carag.errors import CaragError, InvalidArgument
-from carag.policy import NEVER
+from carag.policy import NEVER, Session
 from carag.policy.groups.statements import ALWAYS, GroupImport, GroupStatement, Window
 from carag.store import _group_import as importing
 from carag.store import groups as resolving
@@ -91,6 +91,10 @@ def nested(*chain: str) -> GroupImport:
     return GroupImport(
         [GroupStatement(group, {member: ALWAYS}) for member, group in itertools.pairwise(chain)]
     )
+
+
+def a_session(*principals: str) -> Session:
+    return Session(role="public", purpose="read", principals=frozenset(principals))
 
 
 @settings(max_examples=examples(150), deadline=None)
@@ -278,17 +282,18 @@ def test_one_import_spells_a_member_in_one_way() -> None:
 
 def test_another_spelling_of_a_member_denies_what_its_groups_are_denied(store: CorpusStore) -> None:
     store.groups.import_(nested("user:ana", "group:desk", "group:bank"))
-    who = frozenset({"user:Ana", "group:DESK", "user:bo"})
-    found = store.groups.identity(who, frozenset({"user:bo"}), 0)
-    assert (found.allowed, found.denied) == ({"user:bo"}, who)
+    found = store.groups.identity(
+        a_session("user:Ana", "group:DESK", "user:bo").narrow(principals=["user:bo"]), 0
+    )
+    assert (found.allowed, found.denied) == ({"user:bo"}, {"user:Ana", "group:DESK", "user:bo"})
     assert found.respelt == {"user:ana", "group:desk", "group:bank"}
-    assert store.groups.identity(frozenset({"user:bo"}), frozenset({"user:bo"}), 0).respelt == set()
+    assert store.groups.identity(a_session("user:bo"), 0).respelt == set()
 
 
 def test_an_identity_is_that_of_one_import(store: CorpusStore, monkeypatch: pytest.MonkeyPatch) -> None:
     """One that ends in between makes a group known, and puts the person into a group on either list."""
     store.groups.import_(nested("group:x", "group:open"))
-    own = frozenset({"user:ana"})
+    asked = a_session("user:ana", "user:bo").narrow(principals=["user:ana"])
 
     def late(sql: Any, *given: Any, real: Any = resolving._resolve) -> Any:
         found = real(sql, *given)
@@ -298,10 +303,10 @@ def test_an_identity_is_that_of_one_import(store: CorpusStore, monkeypatch: pyte
 
     with monkeypatch.context() as between:
         between.setattr(resolving, "_resolve", late)
-        found = store.groups.identity(own | {"user:bo"}, own, 0)
-    assert (found.allowed, found.denied) == (own, own | {"user:bo"})
-    assert set(found.groups) == {"group:open"}  # type: ignore[call-overload]
-    assert store.groups.identity(own, own, 0).allowed == own | {"group:deny", "group:allow"}
+        found = store.groups.identity(asked, 0)
+    assert (found.allowed, found.denied) == ({"user:ana"}, {"user:ana", "user:bo"})
+    assert found.groups == {"group:open"}
+    assert store.groups.identity(asked, 0).allowed == {"user:ana", "group:deny", "group:allow"}
 
 
 def test_a_group_that_was_never_stated_is_reported_until_it_is(store: CorpusStore) -> None:

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from carag.audit import AuditLog
 from carag.engine.collection import Collection
 from carag.engine.recorder import Rules
-from carag.engine.requests import DEFAULT_K, identity_of
+from carag.engine.requests import DEFAULT_K
 from carag.errors import InvalidArgument, Refused
 from carag.limits import check_question, quoted, shown
-from carag.policy import Session, known_at_microseconds
+from carag.policy import Session, as_of_minutes, known_at_microseconds
 from carag.readers.json_rows import parsed_lines, row_of
 from carag.retrieval import Retriever, ranker_by_name
 from carag.retrieval.reading import Declared
@@ -99,7 +99,7 @@ def question_effects(
                 decision = rules.decide(one.question, one.session, started)
             except Refused as refusal:
                 return refusal
-            decision = replace(decision, identity=identity_of(groups, one.session, started))
+            decision = replace(decision, identity=groups.identity(one.session, as_of_minutes(started)))
             evidence = retriever.retrieve(one.question, decision, DEFAULT_K)
             return frozenset(passage.chunk_id for passage in evidence.passages)
 
