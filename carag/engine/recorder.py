@@ -48,7 +48,17 @@ if TYPE_CHECKING:
     from carag.engine.collection import Collection
     from carag.engine.state import StoreState
     from carag.generation import Citation
-    from carag.policy import AskedDay, Decision, Explained, Policy, PolicyTable, Profile, Session, Where
+    from carag.policy import (
+        AskedDay,
+        Audience,
+        Decision,
+        Explained,
+        Policy,
+        PolicyTable,
+        Profile,
+        Session,
+        Where,
+    )
     from carag.retrieval import Evidence, Reranker, Withheld
     from carag.retrieval import Passage as Found
     from carag.retrieval.authority import Inquiry
@@ -172,7 +182,7 @@ class Finding:
 
 def proven(state: StoreState, request: Request, evidence: Evidence) -> Searched:
     """Prove what a search found in the state that it searched; CorruptFile if that state lacks a passage."""
-    recorded = [_label_and_hit(one) for one in _read(evidence)]
+    recorded = [_label_and_hit(one, evidence.audiences.get(one.chunk_id)) for one in _read(evidence)]
     root, proofs = state.prove(
         (label for label, _ in recorded), -1 if evidence.known_at is None else evidence.known_at
     )
@@ -204,9 +214,9 @@ def _heads(evidence: Evidence) -> Iterator[HeadRows]:
             yield HeadRows(number, lender, one.head.start - first, one.head.end - first)
 
 
-def _label_and_hit(one: Found) -> tuple[Label, Passage]:
+def _label_and_hit(one: Found, audience: Audience | None) -> tuple[Label, Passage]:
     """Return the label that the state must hold and the passage that the record keeps, both with the store's hash."""
-    shared = one.audience.text if one.audience else ""
+    shared = "" if audience is None else audience.text
     label = Label(one.chunk_id, one.text_sha256, one.word, one.public_at, one.expires_at, shared)
     return label, Passage(one.chunk_id, one.text, one.similarity, one.word, text_sha256=one.text_sha256)
 

@@ -32,7 +32,7 @@ class LabelledDocument:
     """ISO date."""
     content_hash: str
     """Hash of everything the rows depend on; see :func:`content_hash`."""
-    facts: Mapping[str, Any]
+    facts: Mapping[str, Any] = field(repr=False)  # which say who may see the document
     """The facts that labelling read, as JSON values; labelling reads them again when a later document may change the
     label."""
     causes: Mapping[str, Any]

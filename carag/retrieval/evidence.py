@@ -6,11 +6,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from carag.limits import document_of_chunk
-from carag.policy import NEVER, NO_LISTS, Audience
+from carag.policy import NEVER
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from carag.backends import IndexState
-    from carag.policy import Reason
+    from carag.policy import Audience, Reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +60,6 @@ class Passage:
     """The name of the document and its part in prompts and citations, as the profile says."""
     head: Head | None = None
     """The head rows of the table that the text begins inside, if a passage that the session may use has them."""
-    audience: Audience = NO_LISTS
-    """Who may see it; no ``repr`` shows the lists."""
 
     @property
     def document_id(self) -> str:
@@ -146,6 +146,8 @@ class Evidence:
     """Admissible passages that were not found themselves but have the head rows of some that were."""
     backend: IndexState | None = None
     """The state of the backend that was searched, unless it was this process's own index."""
+    audiences: Mapping[str, Audience] = field(default_factory=dict)
+    """Who may see passages that are not for everybody, by chunk id: for proofs, and kept apart from what is shown."""
     respelt: str = ""
     """The question that was asked in place of the given one, if misspelt words were mended."""
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from carag.backends import AnyIndex
     from carag.index import TextIndex
-    from carag.policy import Decision, Profile, Reason, Where
+    from carag.policy import Audience, Decision, Profile, Reason, Where
     from carag.retrieval.authority import Inquiry
     from carag.retrieval.embedder import Embedder
     from carag.retrieval.ranking import Ranked, Ranker
@@ -185,7 +185,9 @@ class Retriever:
     ) -> tuple[Evidence, Respelt | None]:
         ranked, hits, near = self._hits(rows, asked, decision, k, where, authority, known_at=known_at)
         hidden = self._hidden(near, decision, where, hits, known_at=known_at) if near else ()
-        passages, lenders = self._with_heads(rows[0], asked, decision, where, hits, known_at=known_at)
+        passages, lenders, audiences = self._with_heads(
+            rows[0], asked, decision, where, hits, known_at=known_at
+        )
         found = Evidence(
             passages,
             Withheld(decision.withheld, hidden),
@@ -198,6 +200,7 @@ class Retriever:
             None if ranked.about is None else sum(chunk.key in ranked.about for _, chunk in hits),
             lenders,
             ranked.state,
+            audiences,
         )
         return found, ranked.respelt
 
@@ -289,8 +292,8 @@ class Retriever:
         hits: Sequence[tuple[float, StoredChunk]],
         *,
         known_at: int,
-    ) -> tuple[tuple[Passage, ...], tuple[Passage, ...]]:
-        """Return the hits as passages, with the head rows of torn tables, and the passages that have those rows."""
+    ) -> tuple[tuple[Passage, ...], tuple[Passage, ...], dict[str, Audience]]:
+        """Return the hits, with head rows of torn tables, the passages that have those, and who may see them all."""
         torn = [chunk for _, chunk in hits if torn_row(chunk.text)]
         near: dict[int, StoredChunk] = {}
         if torn:
@@ -302,10 +305,11 @@ class Retriever:
         )
         lenders = _lenders(passages, near.values())
         similarities = index.similarities(asked.vector, [one.key for one in lenders]) if lenders else ()
-        return passages, tuple(
+        lending = tuple(
             passage_of(chunk, float(similarity), self._citation)
             for chunk, similarity in zip(lenders, similarities, strict=True)
         )
+        return passages, lending, shared_with((*(chunk for _, chunk in hits), *lenders))
 
     def _admissible(
         self, numbers: Sequence[int], decision: Decision, where: Where, *, known_at: int
@@ -414,6 +418,11 @@ def _lenders(passages: Sequence[Passage], found: Iterable[_Named]) -> list[_Name
     return [one for one in found if one.chunk_id in lending]
 
 
+def shared_with(chunks: Iterable[StoredChunk]) -> dict[str, Audience]:
+    """Return who may see those of some passages that are not for everybody."""
+    return {one.chunk_id: one.audience for one in chunks if one.audience}
+
+
 def passage_of(
     chunk: StoredChunk, similarity: float, citation: Sequence[str], head: Head | None = None
 ) -> Passage:
@@ -436,5 +445,4 @@ def passage_of(
         text_sha256=chunk.text_sha256,
         source=", ".join(named(citation, stated)),
         head=head,
-        audience=chunk.audience,
     )

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from carag.labelling.acts import Done, done
 from carag.labelling.document import ActKind
 from carag.retrieval.evidence import Evidence, Withheld
-from carag.retrieval.retriever import passage_of
+from carag.retrieval.retriever import passage_of, shared_with
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from carag.policy import Decision, Where
+    from carag.policy import Audience, Decision, Where
     from carag.retrieval.authority import Inquiry
     from carag.retrieval.evidence import Passage
     from carag.retrieval.retriever import Searchable
@@ -55,6 +55,7 @@ def successors(
     """
     vocabulary = collection.profile.vocabulary
     found: list[Successor] = []
+    audiences: dict[str, Audience] = {}
     with collection.reading() as known_at:
         labels = _Labels(collection, today, where, known_at)
         for id_ in dict.fromkeys(ids):
@@ -67,6 +68,7 @@ def successors(
                 # The store tests again, as for every passage that leaves.
                 if today.admits_labelled(chunk):
                     found.append(Successor(id_, kind, passage_of(chunk, 0.0, vocabulary.citation)))
+                    audiences |= shared_with([chunk])
         passages = {one.passage.chunk_id: one.passage for one in found}
         many = sum(len(labels.admitted(one)) for one in {one.document_id for one in passages.values()})
     evidence = Evidence(
@@ -75,6 +77,7 @@ def successors(
         "successors",
         many,
         known_at if known_at >= 0 else None,
+        audiences=audiences,
     )
     return evidence, tuple(found)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from contextlib import closing
-from dataclasses import replace
+from dataclasses import asdict, replace
 from random import Random
 from typing import TYPE_CHECKING, Any
 
@@ -233,6 +233,20 @@ def test_the_record_commits_to_who_asked_and_names_nobody(tmp_path: Path) -> Non
         said = json.loads(engine.log.private.openings(receipt.seq)["principals"].value)
     assert said["stated"] == ["user:ana"]
     assert len(bytes.fromhex(said["memberships"])) == 32
+
+
+def test_what_a_session_gets_names_nobody_else_on_the_lists(tmp_path: Path) -> None:
+    """In no form that a host may write down or send on."""
+    lists = {"allow": ["group:desk", "user:kestrel"], "deny": ["user:osprey"]}
+    with opened(tmp_path / "store") as engine:
+        state(engine, tmp_path, {"group:desk": ["user:ana"]})
+        engine.add([memo("plan", **lists)])
+        ana = replace(REVIEW, principals=frozenset({"user:ana"}))
+        answer, told = engine.ask(QUESTION, ana), engine.explain("plan:00000", ana)
+        history = engine.contents.label_history("plan:00000")
+        assert answer.passages
+        for shown in (list(map(asdict, answer.passages)), answer, answer.to_json(), told.to_json(), history):
+            assert not [name for name in ("kestrel", "osprey", "desk") if name in repr(shown)]
 
 
 def test_an_explanation_says_that_a_document_is_shared_with_others_and_not_with_whom(tmp_path: Path) -> None:
