@@ -6,6 +6,7 @@ import json
 import sqlite3
 from contextlib import closing
 from dataclasses import asdict, replace
+from datetime import date
 from random import Random
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ import pytest
 from carag import Document, Engine, Session
 from carag.audit import Verdict, verify_receipt
 from carag.errors import CorruptFile, InvalidArgument, StoreLocked
+from carag.labelling.document import Act
 from carag.policy.shipped import shipped_text
 from carag.retrieval import ConfidenceGate
 from tests.engine.documents import QUESTION, Clock, Counting
@@ -208,6 +210,27 @@ def test_a_document_newer_than_the_groups_that_were_read_is_not_shown(tmp_path: 
         assert engine.log.record(engine.log.size - 1).event.why == "STORE_LOCKED"  # type: ignore[union-attr]
         assert found(engine, asker) == set()
         assert found(engine, "user:bo") == {"plan"}
+
+
+def test_a_successor_is_not_shown_to_who_left_its_group_while_the_model_wrote(tmp_path: Path) -> None:
+    def writes(question: str, passages: Any, withheld: Any) -> str:
+        state(engine, tmp_path, {"group:desk": []})
+        return f"{passages[0].text} [1]"
+
+    clock, text = Clock(), "1. The limit of a wallet is {} crowns."
+    given = {"profile": "circulars", "embedder": Counting(), "clock": clock, "gate": ConfidenceGate(-1)}
+    ana = Session(role="analyst", purpose="research", principals={"user:ana"})
+    seen = []
+    for generator in ("extractive", writes):
+        with Engine.open(tmp_path / str(len(seen)), **given, generator=generator) as engine:
+            state(engine, tmp_path, {"group:desk": ["user:ana"]})
+            old = memo("old", text=text.format(10), names=["B/1"], public_at=date(2022, 1, 1))
+            new = memo("new", text=text.format(20), acts=[Act("amends", "B/1")], public_at=date(2024, 1, 1))
+            engine.add([old, replace(new, allow=["group:desk"])])
+            answer = engine.ask("What is the limit of a wallet as on 1 March 2023?", ana)
+            assert [one.document_id for one in answer.citations] == ["old"]
+            seen.append([one.by.document_id for one in answer.superseded])
+    assert seen == [["new"], []]
 
 
 def test_an_audience_survives_closing_and_opening(tmp_path: Path) -> None:
