@@ -7,6 +7,7 @@ fact whose name is nearly the name of a fact that a rule reads, because a typing
 from __future__ import annotations
 
 import difflib
+import re
 from enum import StrEnum
 from functools import lru_cache, reduce
 from math import isfinite, nan
@@ -29,6 +30,8 @@ _FALSE = frozenset({"false", "no", "0", ""})
 
 _SHARING: Final = frozenset({"allow", "deny"})
 """Lists of a document, which are not facts: if one were taken for a fact, or misspelt, the document would be open."""
+_LIST: Final = re.compile(r"((?P<allow>allow(s|ed)?)|den(y|ies|ied)|disallow(s|ed)?)([^a-z].*)?")
+"""Names of facts that mean such a list, and are not near enough to its name."""
 
 
 class FactProblem(StrEnum):
@@ -98,7 +101,12 @@ def _problem(facts: Mapping[str, Any], vocabulary: Vocabulary) -> tuple[FactProb
 
 @lru_cache(maxsize=1024)  # documents in one store state facts with the same names
 def _meant(name: str, read: frozenset[str]) -> str | None:
-    return next(iter(difflib.get_close_matches(name, sorted(read), n=1, cutoff=0.8)), None)
+    plain = name.strip().casefold()
+    if plain in read:
+        return plain
+    if list_ := _LIST.fullmatch(plain):
+        return "allow" if list_["allow"] else "deny"
+    return next(iter(difflib.get_close_matches(plain, sorted(read), n=1, cutoff=0.8)), None)
 
 
 def _plain(value: Any) -> Any:

@@ -23,6 +23,8 @@ MAX_PRINCIPALS: Final = 10_000
 GROUP: Final = "group"
 """The kind of principals that may hold others."""
 _PRINCIPAL: Final = re.compile(r"[a-z][a-z_]{0,31}:\S(.{0,254}\S)?")
+_SEVERAL: Final = re.compile(r"[\s,;|][\s,;|]*[a-z][a-z_]{0,31}:")
+"""Where a second principal begins in one text, such as ``"user:ana, user:bo"``, which would deny it to neither."""
 
 
 @final
@@ -41,7 +43,8 @@ class Audience:
     Raises
     ------
     InvalidArgument
-        If a principal is not of the form ``kind:id``, if two are spellings of one, or if the lists are too long.
+        If a principal is not of the form ``kind:id``, if one text holds several or two are spellings of one, or if the
+        lists are too long.
 
     Examples
     --------
@@ -59,7 +62,13 @@ class Audience:
     def __init__(self, allow: Iterable[str] | None = None, deny: Iterable[str] = ()) -> None:
         allowed = None if allow is None else principals("allow", allow)
         denied = principals("deny", deny)
-        principals("allow and deny together", {*(allowed or ()), *denied})  # one principal has one spelling
+        both = principals(
+            "allow and deny together", {*(allowed or ()), *denied}
+        )  # one principal has one spelling
+        if several := sorted(filter(_SEVERAL.search, both)):
+            raise InvalidArgument(
+                f"{quoted(several[0])} on a list is more than one principal; write each as an item of its own"
+            )
         object.__setattr__(self, "allow", None if allowed is None else tuple(sorted(allowed)))
         object.__setattr__(self, "deny", tuple(sorted(denied)))
 

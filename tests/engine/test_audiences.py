@@ -292,6 +292,9 @@ def test_an_explanation_says_that_a_document_is_shared_with_others_and_not_with_
         ({"deny": ["user:"]}, "want a kind and an id"),
         ({"allow": ["group:Desk"], "deny": ["group:desk"]}, "two spellings"),
         ({"allow": [f"user:{number}" for number in range(10_001)]}, "at most 10000"),
+        ({"deny": ["user:bo, user:cy"]}, "more than one principal"),
+        ({"deny": ["user:bo;user:cy"]}, "more than one principal"),
+        ({"deny": ["user:bo group:x"]}, "more than one principal"),
     ],
 )
 def test_lists_that_are_not_valid_are_refused(lists: dict[str, Any], said: str) -> None:
@@ -383,7 +386,13 @@ def test_a_folder_states_audiences_in_front_matter_and_sidecar(tmp_path: Path) -
         assert found(engine, "user:ana") == {"plan.md", "note.md", "open.md"}
 
 
-@pytest.mark.parametrize("field", ["allowed: user:ana", "denny: user:bo", "alow: [user:ana]"])
+@pytest.mark.parametrize(
+    "field",
+    [
+        *("allowed: user:ana", "denny: user:bo", "alow: [user:ana]", "Deny: user:bo", "ALLOW: user:ana"),
+        *("denied: user:bo", "deny_list: [user:bo]", "allow-only: user:ana", "disallow: user:bo"),
+    ],
+)
 def test_a_misspelt_list_quarantines(tmp_path: Path, field: str) -> None:
     files = folder(tmp_path / "files", plan=f"---\nclassification: public\n{field}\n---\nBranches report.\n")
     with opened(tmp_path / "store") as engine:
@@ -392,7 +401,9 @@ def test_a_misspelt_list_quarantines(tmp_path: Path, field: str) -> None:
         assert found(engine, *USERS) == set()
 
 
-@pytest.mark.parametrize("field", ["allow: ana", "allow: [group:Desk, group:desk]", "deny: ['user:']"])
+@pytest.mark.parametrize(
+    "field", ["allow: ana", "allow: [group:Desk, group:desk]", "deny: ['user:']", "deny: user:bo, user:cy"]
+)
 def test_a_list_that_cannot_be_read_keeps_its_file_out(tmp_path: Path, field: str) -> None:
     files = folder(tmp_path / "files", plan=f"---\nclassification: public\n{field}\n---\nBranches report.\n")
     with opened(tmp_path / "store") as engine:
