@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
 
+__all__ = ["CedarAuthorizer", "RegoAuthorizer"]
+
 _PERSON: Final = "user"
 _ALTERED: Final = {'"', "\\"}
 """Characters that regopy does not return as they were given."""

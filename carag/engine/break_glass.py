@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from carag.engine.recorder import Recorder
 
 
+__all__ = ["BreaksGlass", "Broken"]
+
 _logger = logger(__name__)
 _MAX_REASON: Final = 1000
 """Greatest length of a reason, in characters."""

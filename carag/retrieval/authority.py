@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 
+__all__ = ["Authority", "Authorizer"]
+
 _MAX_KEPT: Final = 1 << 16
 """Greatest number of verdicts kept."""
 _MAX_SECONDS: Final = 3600.0

@@ -209,5 +209,6 @@ def test_8_what_a_session_gets_has_no_number_of_work() -> None:
             "lenders",
             "backend",  # what was searched; the record takes no number of rows of it
             "respelt",
+            "audiences",  # of what is found, which proofs need
         )
     }
