@@ -358,12 +358,24 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--purpose", required=True)
     parser.add_argument("--subject", help="who asks; recorded as a salted commitment")
     parser.add_argument(
+        "--principal",
+        metavar="KIND:ID",
+        action="append",
+        default=[],
+        help="who asks, for documents that are shared with some only; can be repeated",
+    )
+    parser.add_argument(
         "--backend", metavar="URL", help="where the store's vectors are, if not in its index file"
     )
     given = parser.parse_args(arguments)
     from carag.engine import Engine
 
-    session = Session(role=given.role, purpose=given.purpose, subject=given.subject)
+    session = Session(
+        role=given.role,
+        purpose=given.purpose,
+        subject=given.subject,
+        principals=frozenset(given.principal),
+    )
     with ExitStack() as stack:
         try:
             engine = stack.enter_context(Engine.open(given.store, create=False, backend=given.backend))

@@ -249,7 +249,7 @@ class Session:
         return self._like(replace(self, **changes), self.glass)
 
     def under(self, glass: Glass) -> Self:
-        """Return the session in the cell that a broken glass opened; :attr:`carag.Engine.break_glass` calls this."""
+        """Return the session in the cell that a broken glass opened; ``Engine.break_glass`` calls this."""
         return self._like(replace(self, role=glass.role, purpose=glass.purpose), glass)
 
     def _like(self, changed: Self, glass: Glass | None) -> Self:
