@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cached_property
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 import numpy as np
@@ -15,7 +16,7 @@ from carag.labelling.naming import named
 from carag.labelling.stated import removed, stated_documents
 from carag.limits import check_id, quoted
 from carag.policy import Audience
-from carag.policy.audience import GROUP, one_spelling
+from carag.policy.audience import is_group, one_spelling
 from carag.retrieval import headed
 from carag.store._audiences import other_spelling
 from carag.visible import logger
@@ -203,9 +204,12 @@ class _Writer:
         self.report.newly_quarantined += made.is_quarantined
         self.report.problems += made.remarks
         if audience := made.document.audience:
-            self.report.problems += _unknown_groups(
-                made.document.document_id, audience, self._store.groups.known()
-            )
+            self.report.problems += _unknown_groups(made.document.document_id, audience, self._groups)
+
+    @cached_property
+    def _groups(self) -> Container[str]:
+        """The groups that are known, which no import changes while documents are written."""
+        return self._store.groups.known()
 
 
 def _unknown_groups(id_: str, audience: Audience, known: Container[str]) -> Iterator[str]:
@@ -215,7 +219,7 @@ def _unknown_groups(id_: str, audience: Audience, known: Container[str]) -> Iter
             f"document {id_!r} is denied to {quoted(denied[0])}, a group that was never imported, so nothing can find "
             "it; import the group with: carag groups import"
         )
-    if unknown := [one for one in audience.allow or () if one.startswith(f"{GROUP}:") and one not in known]:
+    if unknown := [one for one in audience.allow or () if is_group(one) and one not in known]:
         yield (
             f"document {id_!r} is shared with {quoted(unknown[0])}, a group that was never imported; only sessions "
             "that state this group themselves find it"
@@ -288,18 +292,14 @@ def remove(collection: Collection, kind: Kind, ids: Iterable[str]) -> int:
 
 def _misspelt(documents: Sequence[Document], store: CorpusStore) -> dict[str, str]:
     """Return, by id, which principal a document spells otherwise than the store, or a document before it, does."""
-    shared = [(one.id, Audience(one.allow, one.deny)) for one in documents if one.allow or one.deny]
-    known = (
-        store.spelled({name for _, one in shared for name in (*(one.allow or ()), *one.deny)})
-        if shared
-        else {}
-    )
+    named = {one.id: Audience(one.allow, one.deny).named for one in documents if one.allow or one.deny}
+    known = store.spelled({name for names in named.values() for name in names}) if named else {}
     wrong = {}
-    for id_, one in shared:
-        if said := other_spelling((*(one.allow or ()), *one.deny), known):
+    for id_, names in named.items():
+        if said := other_spelling(names, known):
             wrong[id_] = f"document {id_!r}: {said}"
         else:
-            known |= {one_spelling(name): name for name in (*(one.allow or ()), *one.deny)}
+            known |= {one_spelling(name): name for name in names}
     return wrong
 
 

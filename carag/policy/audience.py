@@ -62,9 +62,7 @@ class Audience:
     def __init__(self, allow: Iterable[str] | None = None, deny: Iterable[str] = ()) -> None:
         allowed = None if allow is None else principals("allow", allow)
         denied = principals("deny", deny)
-        both = principals(
-            "allow and deny together", {*(allowed or ()), *denied}
-        )  # one principal has one spelling
+        both = _checked("allow and deny together", denied.union(allowed or ()))
         if several := sorted(filter(_SEVERAL.search, both)):
             raise InvalidArgument(
                 f"{quoted(several[0])} on a list is more than one principal; write each as an item of its own"
@@ -80,6 +78,11 @@ class Audience:
     def __bool__(self) -> bool:
         """Whether there is a list at all."""
         return self.allow is not None or bool(self.deny)
+
+    @property
+    def named(self) -> tuple[str, ...]:
+        """The principals of both lists."""
+        return (*(self.allow or ()), *self.deny)
 
     @property
     def text(self) -> str:
@@ -111,7 +114,7 @@ class Audience:
 
     def unknown(self, groups: Container[str]) -> tuple[str, ...]:
         """Return the groups of the deny list that are not among the known ones: who is in them cannot be told."""
-        return tuple(one for one in self.deny if one.startswith(f"{GROUP}:") and one not in groups)
+        return tuple(one for one in self.deny if is_group(one) and one not in groups)
 
 
 @final
@@ -152,7 +155,11 @@ def principals(name: str, values: object) -> frozenset[str]:
         raise InvalidArgument(
             f"{name} is {quoted(values)}; want a list of principals, such as ['group:treasury', 'user:ana']"
         )
-    found = frozenset(principal(name, one) for one in values)
+    return _checked(name, frozenset(principal(name, one) for one in values))
+
+
+def _checked(name: str, found: frozenset[str]) -> frozenset[str]:
+    """Check that there are not too many principals, and that each has one spelling."""
     if len(found) > MAX_PRINCIPALS:
         raise InvalidArgument(f"{name} holds {len(found)} principals; want at most {MAX_PRINCIPALS}")
     spelled: dict[str, str] = {}
@@ -173,6 +180,11 @@ def principal(name: str, value: object) -> str:
             f"{name} holds {quoted(plain)}; want a kind and an id, such as 'group:treasury' or 'user:ana'"
         )
     return plain
+
+
+def is_group(principal: str) -> bool:
+    """Tell whether a principal is a group."""
+    return principal.startswith(f"{GROUP}:")
 
 
 def one_spelling(principal: str) -> str:

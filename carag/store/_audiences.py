@@ -17,7 +17,7 @@ import numpy as np
 from carag.errors import CaragError, CorruptFile, InvalidArgument
 from carag.limits import quoted
 from carag.policy import EVERYBODY, NO_LISTS, Audience
-from carag.policy.audience import GROUP, MAX_AUDIENCE, one_spelling
+from carag.policy.audience import MAX_AUDIENCE, is_group, one_spelling
 from carag.policy.entities import NOBODY as NONE
 from carag.policy.entities import EntityList, entity_list
 
@@ -54,6 +54,10 @@ AUDIENCE_TABLES: Final = (
         audience INTEGER NOT NULL REFERENCES audiences
     ) STRICT""",
 )
+JOINED: Final = "LEFT JOIN label_audiences USING (label) LEFT JOIN audiences ON audience = audiences.number"
+"""Adds to labels who may see them."""
+STATED: Final = "CASE WHEN audience IS NULL THEN NULL ELSE coalesce(stated, '') END"
+"""With :data:`JOINED`, what :func:`audience_of` reads: NULL is everybody, and a lost audience is not."""
 _KEPT: Final = 256
 """Greatest number of sessions whose audiences are kept."""
 _SPELLED: Final = """
@@ -70,7 +74,7 @@ def number_of(sql: sqlite3.Connection, audience: Audience) -> int:
         return EVERYBODY
     found = sql.execute("SELECT number FROM audiences WHERE stated = ?", (audience.text,)).fetchone()
     if found is None:
-        note_spellings(sql, (*(audience.allow or ()), *audience.deny))
+        note_spellings(sql, audience.named)
         found = sql.execute("SELECT coalesce(max(number) + 1, 1) FROM audiences").fetchone()
         if found[0] > MAX_AUDIENCE:
             raise CaragError("the store has no numbers left for audiences; ingest into a second store")
@@ -199,4 +203,4 @@ class Audiences:
             for principal in one.deny:
                 self._denying[principal].append(number)
         self._for_all = is_for_all
-        self._denying_groups = [one for one in self._denying if one.startswith(f"{GROUP}:")]
+        self._denying_groups = [one for one in self._denying if is_group(one)]

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from carag.errors import InvalidArgument
 from carag.store import _rows as rows
+from carag.store._audiences import JOINED, STATED
 from carag.store.values import EVER
 
 if TYPE_CHECKING:
@@ -15,13 +16,13 @@ if TYPE_CHECKING:
 
     from carag.store.values import StoredChunk, StoredLabel
 
-_SELECT_LABELS_BESIDE: Final = """
+_SELECT_LABELS_BESIDE: Final = f"""
     SELECT label, chunk_id, NULL, NULL, NULL, NULL, NULL, NULL, labels.word, valid_to, labels.entity,
            entity_sets.ciks, entity_sets.metadata, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,
-           CASE WHEN audience IS NULL THEN NULL ELSE coalesce(stated, '') END, valid_from, known_to
+           {STATED}, valid_from, known_to
     FROM labels JOIN chunks USING (key)
          LEFT JOIN entity_sets ON labels.entity = entity_sets.number
-         LEFT JOIN label_audiences USING (label) LEFT JOIN audiences ON audience = audiences.number"""
+         {JOINED}"""  # noqa: S608 - constants
 """Labels in the columns of :data:`SELECT_CHUNK`, without any text: the columns of the passage are NULL."""
 _TEXT: Final = 7
 """Position of the text among these columns."""

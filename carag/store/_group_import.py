@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from carag.errors import InvalidArgument
-from carag.policy.audience import one_spelling
-from carag.policy.groups.statements import Window, check_no_cycle, is_group, two_spellings
+from carag.policy.audience import is_group, one_spelling
+from carag.policy.groups.statements import Window, check_no_cycle, two_spellings
 from carag.store._audiences import note_spellings, spelled
 from carag.store.values import GroupReport
 

@@ -18,7 +18,7 @@ from carag.errors import InvalidArgument
 from carag.labelling.canonical_json import canonical_json
 from carag.labelling.lifecycle import StateSpan
 from carag.policy import NEVER, TOMBSTONE
-from carag.store._audiences import audience_of
+from carag.store._audiences import JOINED, STATED, audience_of
 from carag.store.values import PastLabel
 
 if TYPE_CHECKING:
@@ -54,12 +54,12 @@ _PASSAGES: Final = f"""
 _OPEN: Final = f"""
     SELECT key, label, labels.word, valid_from, valid_to, causes
     FROM labels JOIN chunks USING (key) WHERE filing IN ({_NEWS}) AND known_to IS NULL"""  # noqa: S608
-_HISTORY: Final = """
+_HISTORY: Final = f"""
     SELECT labels.word, valid_from, valid_to, known_from, known_to, causes,
-           CASE WHEN audience IS NULL THEN NULL ELSE coalesce(stated, '') END
+           {STATED}
     FROM labels JOIN chunks USING (key)
-         LEFT JOIN label_audiences USING (label) LEFT JOIN audiences ON audience = number
-    WHERE chunk_id = ? ORDER BY known_from, valid_from"""
+         {JOINED}
+    WHERE chunk_id = ? ORDER BY known_from, valid_from"""  # noqa: S608
 _INSERT: Final = """
     INSERT INTO labels (label, key, word, valid_from, valid_to, entity, known_from, causes)
     VALUES (?, ?, ?, ?, ?, ?, ?, ?)"""
@@ -68,8 +68,7 @@ _INSERT: Final = """
 _FIRST: Final = "(SELECT CAST(coalesce(sum(opened), 0) AS BIGINT) FROM changes WHERE known_at <= :{})"
 _CHANGED: Final = (
     "chunk_id, text_sha256, labels.word, valid_from, valid_to, coalesce(stated, '') "
-    "FROM labels JOIN chunks USING (key) LEFT JOIN label_audiences USING (label) "
-    "LEFT JOIN audiences ON audience = number"
+    f"FROM labels JOIN chunks USING (key) {JOINED}"
 )
 CLOSED_BETWEEN: Final = f"""
     SELECT 0, {_CHANGED}

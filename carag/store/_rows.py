@@ -13,7 +13,7 @@ from carag.errors import CorruptFile, InvalidArgument
 from carag.labelling.canonical_json import canonical_json
 from carag.labelling.labelled import stated_of
 from carag.policy import QUARANTINE, TOMBSTONE
-from carag.store._audiences import audience_of
+from carag.store._audiences import JOINED, STATED, audience_of
 from carag.store._entity_sets import about, number_of
 from carag.store.values import Counts, StoredChunk, StoredDocument, StoredLabel, hash_of_text
 
@@ -42,20 +42,20 @@ INSERT_DOCUMENT: Final = """
     INSERT INTO filings (filing, accession_number, version, form, company, filed, content_hash, facts, causes,
                          public_at_source, quarantine_code, quarantine_text, history)
     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, '')"""
-SELECT_CHUNK: Final = """
+SELECT_CHUNK: Final = f"""
     SELECT label, chunk_id, accession_number, version, document, start_offset, end_offset, text, labels.word,
            valid_to, labels.entity, entity_sets.ciks, entity_sets.metadata, labels.causes, text_sha256, form, company,
            filed, json_extract(facts, '$.metadata'), key, filing,
-           CASE WHEN audience IS NULL THEN NULL ELSE coalesce(stated, '') END, valid_from, known_to
+           {STATED}, valid_from, known_to
     FROM labels JOIN chunks USING (key) JOIN filings USING (filing)
          LEFT JOIN entity_sets ON labels.entity = entity_sets.number
-         LEFT JOIN label_audiences USING (label) LEFT JOIN audiences ON audience = audiences.number"""
-SELECT_LABEL: Final = """
+         {JOINED}"""  # noqa: S608 - constants
+SELECT_LABEL: Final = f"""
     SELECT label, chunk_id, labels.word, valid_to, labels.entity, entity_sets.ciks, entity_sets.metadata,
-           CASE WHEN audience IS NULL THEN NULL ELSE coalesce(stated, '') END, valid_from, known_to
+           {STATED}, valid_from, known_to
     FROM labels JOIN chunks USING (key)
          LEFT JOIN entity_sets ON labels.entity = entity_sets.number
-         LEFT JOIN label_audiences USING (label) LEFT JOIN audiences ON audience = audiences.number"""
+         {JOINED}"""  # noqa: S608 - constants
 SELECT_LABEL_AT_OR_AFTER: Final = f"""{SELECT_LABEL}
     WHERE known_from <= ? AND key = coalesce(
         (SELECT key FROM chunks WHERE chunk_id >= ? ORDER BY chunk_id LIMIT 1), (SELECT min(key) FROM chunks))

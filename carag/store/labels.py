@@ -10,6 +10,7 @@ import numpy as np
 from carag.errors import CorruptFile, InvalidArgument
 from carag.store import _by_label as by_label
 from carag.store import _rows as rows
+from carag.store._audiences import JOINED
 from carag.store._label_history import CLOSED_BETWEEN, OPENED_BETWEEN, history
 from carag.store.values import EVER, Labels, StoredLabel
 
@@ -149,8 +150,8 @@ class StoredLabels:
         """
         return self._snapshot(
             "SELECT chunk_id, text_sha256, labels.word, valid_from, valid_to, coalesce(stated, '') "  # noqa: S608
-            "FROM chunks JOIN labels USING (key) LEFT JOIN label_audiences USING (label) "
-            f"LEFT JOIN audiences ON audience = number WHERE {rows.open_at(known_at)} ORDER BY chunk_id, valid_from",
+            f"FROM chunks JOIN labels USING (key) {JOINED} WHERE {rows.open_at(known_at)} "
+            "ORDER BY chunk_id, valid_from",
             {"u": known_at},
         )
 

@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, Final, NamedTuple, final
 
 from carag.errors import InvalidArgument
 from carag.limits import quoted
-from carag.policy.audience import GROUP, one_spelling, principal
+from carag.policy.audience import is_group, one_spelling, principal
 from carag.policy.time import NEVER
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
-_PREFIX: Final = f"{GROUP}:"
 _SHOWN: Final = 5
 """Greatest number of groups of a cycle that a message names."""
 
@@ -169,11 +168,6 @@ class GroupImport:
             for name in sorted(one.named):
                 if (other := spelled.setdefault(one_spelling(name), name)) != name:
                     raise InvalidArgument(f"{place}: {two_spellings(other, name)}")
-
-
-def is_group(one: str) -> bool:
-    """Tell whether a principal may hold others."""
-    return one.startswith(_PREFIX)
 
 
 def two_spellings(known: str, given: str) -> str:
