@@ -45,6 +45,7 @@ carag_status carag_index_new(const carag_params *params, carag_index **out_index
     index->vector_bytes = index->stride * bytes_per_number(params->dtype);
     pthread_mutex_init(&index->writer, NULL); /* neither fails on Linux with default attributes */
     pthread_rwlock_init(&index->map_lock, NULL);
+    carag_kept_init(&index->kept);
     carag_view *view = carag_view_new(index, 0, 0);
     if (view)
         view->catalog = carag_catalog_new(view->words, view->terms, 0, 0, 0, 0);
@@ -63,6 +64,7 @@ void carag_index_free(carag_index *index)
     if (!index)
         return;
     carag_scratches_free(index);
+    carag_kept_release(&index->kept);
     carag_view_free(index, atomic_load(&index->view), NULL);
     carag_release(index->map);
     carag_release(index->sums);

@@ -15,25 +15,6 @@ static bool is_of_now(const carag_materialised *view, const carag_reader *reader
     return reader->view == view->from && atomic_load(&view->of->generation) == view->generation;
 }
 
-/* Whether the predicate is the view's, at an instant of its span. */
-static bool is_of_predicate(const carag_materialised *view, const carag_predicate *asked)
-{
-    const carag_predicate *own = &view->predicate;
-    const carag_span *span = &view->span;
-    if (asked->as_of < span->public_from || asked->as_of >= span->public_until || asked->alive_at < span->alive_from ||
-        asked->alive_at >= span->alive_until)
-        return false;
-    if (asked->pair_count != own->pair_count || asked->entity_rule != own->entity_rule ||
-        asked->entity_count != own->entity_count || asked->audience_rule != own->audience_rule ||
-        asked->audience_count != own->audience_count)
-        return false;
-    return memcmp(asked->pairs, own->pairs, own->pair_count * sizeof *own->pairs) == 0 &&
-           (own->entity_count == 0 ||
-            memcmp(asked->entities, own->entities, own->entity_count * sizeof *own->entities) == 0) &&
-           (own->audience_count == 0 ||
-            memcmp(asked->audiences, own->audiences, carag_audience_words(own) * sizeof *own->audiences) == 0);
-}
-
 /* Give the rows their keys back; false if one may not be emitted. */
 static bool emit(const carag_materialised *view, const carag_reader *reader, const carag_test *test, size_t nq,
                  size_t k, const carag_results *results)
@@ -59,7 +40,7 @@ carag_status carag_materialised_search(carag_materialised *view, const float *qu
         return carag_fail(out_fault, CARAG_BAD_PREDICATE, 0, CARAG_CLOSED_PREDICATE);
     carag_status status = carag_fail(out_fault, CARAG_BEHIND, 0, "the view is not of the rows that are admissible now");
     const carag_reader reader = carag_read_begin(view->of);
-    if (!view->rows && is_of_now(view, &reader) && is_of_predicate(view, predicate)) {
+    if (!view->rows && is_of_now(view, &reader) && carag_stands_for(&view->standing, predicate)) {
         carag_test test = view->test;
         test.predicate = predicate;
         status = carag_index_search(view->index, queries, nq, &everything, params, results, out_fault);

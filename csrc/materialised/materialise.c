@@ -42,30 +42,17 @@ static uint32_t list_rows(const carag_reader *reader, const carag_test *test, ui
     return count;
 }
 
-static void narrow(uint32_t at, uint32_t instant, uint32_t *from, uint32_t *until)
-{
-    if (at <= instant)
-        *from = at > *from ? at : *from;
-    else
-        *until = at < *until ? at : *until;
-}
-
-/* How far the instants may move, by the classes whose word passes and that have rows; and how many are admissible. */
-static void find_span(const carag_reader *reader, carag_materialised *view)
+/* Classes that have admissible rows. */
+static uint32_t count_classes(const carag_reader *reader, const carag_test *test)
 {
     const carag_catalog *catalog = reader->view->catalog;
-    const carag_predicate *predicate = &view->predicate;
     const uint32_t count = atomic_load_explicit(&catalog->count, memory_order_acquire);
-    view->span = (carag_span){.public_until = UINT32_MAX, .alive_until = UINT32_MAX};
-    for (uint32_t class = 0; class < count; class ++) {
-        const carag_terms terms = catalog->terms[class];
-        if (atomic_load_explicit(&catalog->live[class], memory_order_relaxed) == 0 ||
-            !carag_word_passes(predicate, atomic_load_explicit(&catalog->words[class], memory_order_relaxed)))
-            continue;
-        narrow(terms.public_at, predicate->as_of, &view->span.public_from, &view->span.public_until);
-        narrow(terms.expires_at, predicate->alive_at, &view->span.alive_from, &view->span.alive_until);
-        view->classes += carag_terms_pass(&view->test, terms);
-    }
+    uint32_t open = 0;
+    for (uint32_t class = 0; class < count; class ++)
+        open += atomic_load_explicit(&catalog->live[class], memory_order_relaxed) > 0 &&
+                carag_is_admissible(test, atomic_load_explicit(&catalog->words[class], memory_order_relaxed),
+                                    catalog->terms[class]);
+    return open;
 }
 
 /* ---------------------------------------------------------------- taking them */
@@ -99,7 +86,8 @@ static carag_status take(const carag_reader *reader, carag_materialised *view, u
     view->from = reader->view;
     view->generation = atomic_load(&of->generation);
     view->count = list_rows(reader, &view->test, listed);
-    find_span(reader, view);
+    view->classes = count_classes(reader, &view->test);
+    carag_standing_find_window(reader, &view->standing);
     if (view->count == 0 || view->generation % 2 != 0)
         return carag_fail(out_fault, CARAG_BEHIND, 0, "nothing is admissible, or the index is being changed");
     if (carag_materialised_bytes(of, view->count) > max_bytes)
@@ -123,19 +111,10 @@ static carag_status begin(carag_index *index, const carag_predicate *predicate, 
     *out_view = view;
     if (!view)
         return CARAG_NO_MEMORY;
-    view->entities = carag_allocate(predicate->entity_count, sizeof *view->entities);
-    view->audiences = carag_allocate(carag_audience_words(predicate), sizeof *view->audiences);
-    if (!view->entities || !view->audiences)
+    if (carag_standing_copy(predicate, &view->standing) != CARAG_OK)
         return CARAG_NO_MEMORY;
-    if (predicate->entity_count)
-        memcpy(view->entities, predicate->entities, predicate->entity_count * sizeof *view->entities);
-    if (predicate->audience_count)
-        memcpy(view->audiences, predicate->audiences, carag_audience_words(predicate) * sizeof *view->audiences);
     view->of = index;
-    view->predicate = *predicate;
-    view->predicate.entities = view->entities;
-    view->predicate.audiences = view->audiences;
-    carag_test_init(&view->test, &view->predicate);
+    carag_test_init(&view->test, &view->standing.predicate);
     return carag_index_new(&index->params, &view->index, out_fault);
 }
 
@@ -208,7 +187,6 @@ void carag_materialised_free(carag_materialised *view)
         carag_view_free(view->index, view->rows, NULL);
     carag_index_free(view->index);
     carag_release(view->origins);
-    carag_release(view->entities);
-    carag_release(view->audiences);
+    carag_standing_release(&view->standing);
     carag_release(view);
 }

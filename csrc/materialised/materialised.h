@@ -9,6 +9,7 @@
 
 #include "carag_internal.h"
 #include "policy.h"
+#include "row/standing.h"
 #include "row/row.h"
 
 /* A row where it was taken from. */
@@ -17,21 +18,12 @@ typedef struct carag_origin {
     uint32_t row;
 } carag_origin;
 
-/* Instants between which no row of a word that passes opens or expires: from the first to before the second. */
-typedef struct carag_span {
-    uint32_t public_from, public_until;
-    uint32_t alive_from, alive_until;
-} carag_span;
-
 struct carag_materialised {
     carag_index *of;           /* where the rows were taken from */
     const carag_view *from;    /* its arrays then */
     uint64_t generation;       /* its generation then */
-    carag_predicate predicate; /* its entities and audiences are these */
-    uint32_t *entities;
-    uint64_t *audiences;
-    carag_test test; /* of the predicate */
-    carag_span span;
+    carag_standing standing;
+    carag_test test;       /* of its predicate */
     uint32_t count;        /* rows */
     uint32_t classes;      /* that they were of */
     carag_origin *origins; /* [count] by rank */

@@ -16,6 +16,7 @@
 #include "code/code.h"
 #include "hnsw/graph.h"
 #include "policy.h"
+#include "row/kept.h"
 #include "slots.h"
 
 #define CARAG_MAX_SLACK 16.0F  /* times a squared distance: the largest slack of a graph search */
@@ -154,6 +155,7 @@ struct carag_index {
     uint32_t *sums; /* the checksum each section was opened with, NULL when not mapped (file/map.c) */
 
     carag_slots scratches; /* working memory between calls (search/scratch.c) */
+    carag_kept kept;       /* selections between calls (row/kept.c) */
 };
 
 /* What a search works on from begin to end. */

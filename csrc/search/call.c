@@ -349,7 +349,7 @@ static void begin(search_call *call, const carag_predicate *predicate, uint32_t 
     carag_test_init(&call->selection.test, predicate);
     call->selection.classes = classes;
     call->selection.room = room;
-    carag_select(&call->reader, &call->selection);
+    carag_select_again(&call->reader, &call->selection);
     for (int plan = 0; plan < CARAG_PLANS; plan++)
         results->nanoseconds[plan] = 0.0;
     decide(call);
@@ -473,7 +473,7 @@ carag_status carag_index_count(carag_index *index, const carag_predicate *predic
     const carag_reader reader = carag_read_begin(index);
     carag_selection selection = {.classes = NULL};
     carag_test_init(&selection.test, predicate);
-    carag_select(&reader, &selection);
+    carag_select_again(&reader, &selection);
     *out_admissible = count_admissible(&reader, &selection);
     carag_read_end(&reader);
     return CARAG_OK;

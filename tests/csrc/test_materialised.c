@@ -431,7 +431,7 @@ static void instants_are_asked_of_the_row_itself(void)
     carag_index *index = make_index(CARAG_FLOAT32);
     const carag_predicate predicate = some_predicate(CARAG_ANY_ENTITY);
     carag_materialised *view = make_view(index, &predicate);
-    view->span = (carag_span){0, UINT32_MAX, 0, UINT32_MAX};
+    view->standing.window = (carag_window){0, UINT32_MAX, 0, UINT32_MAX};
     carag_predicate later = predicate;
     ask_at(&later, 5000); /* half of the rows have expired */
     world all = world_of(index);
