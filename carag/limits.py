@@ -38,6 +38,8 @@ an integer of more than 308 digits with a float.
 """
 MAX_LABEL: Final = 200
 """Greatest length of a name in a record (of a passage, subject, log or model), in characters."""
+ERASED: Final = "erased:"
+"""The beginning of the id of whatever was erased from a store."""
 MAX_ID: Final = MAX_LABEL - len(".v:") - 2 * 19
 """Greatest length of a filing's id, in characters. A passage's id adds a version and a number, ``.v2:00000``, of at
 most 19 digits each, so that a record can hold the id of every passage of every version that a store can count to.
@@ -71,6 +73,10 @@ def check_id(name: str, value: object) -> None:
     carag.errors.InvalidArgument: accession is 'aaaa...aaaa' (160 characters); want 1 to 159 printable characters
     """
     _check_printable(name, value, MAX_ID)
+    if str(value).startswith(ERASED):
+        raise InvalidArgument(
+            f"{name} is {quoted(value)}; want another beginning than that of what was erased"
+        )
     if _VERSIONED.search(str(value)):
         raise InvalidArgument(
             f"{name} is {quoted(value)}; want an id that does not end in a version, which would make passages ambiguous"

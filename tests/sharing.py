@@ -58,6 +58,8 @@ class SharedServer:
     def emptied(self, schema: str) -> str:
         """Empty the tables of documents, which must not be open; return their schema."""
         tables = (
+            "erased_labels",
+            "erased",
             "label_audiences",
             "document_audiences",
             "principals",

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from carag.audit.records.commitment import Opening as Opening
     from carag.audit.records.custody import Basis as Basis
     from carag.audit.records.custody import Disclosure as Disclosure
+    from carag.audit.records.custody import DocumentErasure as DocumentErasure
     from carag.audit.records.custody import Erasure as Erasure
     from carag.audit.records.custody import Hold as Hold
     from carag.audit.records.custody import HoldAction as HoldAction
@@ -99,7 +100,7 @@ else:
             "records.access": "Access BackendState Begin Denial GlassBroken IndexState Models",
             "records.changes": "Evaluation GroupChange IndexChange Ingest ModelChange Move PolicyChange RowsIn",
             "records.commitment": "Opening",
-            "records.custody": "Basis Disclosure Erasure Hold HoldAction HoldScope",
+            "records.custody": "Basis Disclosure DocumentErasure Erasure Hold HoldAction HoldScope",
             "records.event": "Event",
             "records.hits": "HeadRows Hit Passage text_hash",
             "records.kinds": "ListKind Outcome RecordKind SessionSource",

@@ -109,6 +109,15 @@ class Checked:
         seen = self._last
         return f"<Checked {seen.backend}, {seen.collection!r}, epoch {seen.epoch}: {len(self)} rows>"
 
+    @property
+    def beyond(self) -> tuple[str, ...]:
+        """What the backend says that it cannot reach."""
+        return tuple(self._backend.beyond)
+
+    def purge(self) -> None:
+        """Ask the backend to free what deleted rows took."""
+        self._backend.purge()
+
     def state(self) -> IndexState:
         """Read the last epoch; raise BackendFault if it is earlier than one seen before, or another collection's."""
         return self._newest(self._backend.state)

@@ -129,6 +129,15 @@ class NativeBackend:
             self._at(at)
             return few_rows(self._index, [key for key in dict.fromkeys(keys) if key in self._index])
 
+    @property
+    def beyond(self) -> tuple[str, ...]:
+        """Nothing: the rows are in the memory of this process."""
+        return ()
+
+    def purge(self) -> None:
+        """Consolidate the index."""
+        self._index.consolidate()
+
     def state(self) -> IndexState:
         """See :class:`~carag.backends.VectorBackend`."""
         with self._lock:

@@ -175,6 +175,15 @@ class VectorBackend(Protocol):
         """Read rows by key as of an epoch, in any order; keys without a live row are left out."""
         ...
 
+    @property
+    def beyond(self) -> tuple[str, ...]:
+        """Codes of what may still hold deleted rows after :meth:`purge`, such as a server's journal."""
+        ...
+
+    def purge(self) -> None:
+        """Ask the server to free what deleted rows took, and return when it has, as far as it can tell."""
+        ...
+
     def state(self) -> IndexState:
         """Read the last epoch, and what is known at it."""
         ...

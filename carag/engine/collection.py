@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 
 
 _SUFFIXES: Final = {"index": ".carag", "words": ".words", "state": ".state"}
+_FORGOTTEN: Final = "erased"
+"""The note of the last erasure whose documents the files of this process no longer hold, by its record."""
 _READER_NOTE: Final = "reader"
 """The store's note of the kind of reader that makes its rows."""
 
@@ -225,6 +227,38 @@ class Collection:
                 self._follow(known, progress)
             self._rows.settle()
             self._words.save(least=True)
+            self._forget()
+
+    def _forget(self) -> None:
+        """Remove what files still hold of documents that were erased; a process that was killed does it at opening."""
+        last = self.store.erasures.last()
+        if last <= int(self.store.own_get(_FORGOTTEN) or -1):
+            return
+        self.catalogue.forget()
+        self._rows.forget()
+        self._words.forget()
+        self.store.purge()
+        self.store.own_update({_FORGOTTEN: str(last)})
+
+    def refresh_files(self) -> None:
+        """Remove from the files what was erased, at once."""
+        self.refresh(no_progress)
+
+    @property
+    def places(self) -> tuple[str, ...]:
+        """Codes of the places from which an erasure removes everything."""
+        return (*self.store.places, *self._rows.places, "words")
+
+    @property
+    def beyond(self) -> tuple[str, ...]:
+        """Codes of the places that may hold what was erased, and that CARAG cannot reach."""
+        return ("backups", *self.store.beyond, *self._rows.beyond)
+
+    @contextmanager
+    def still(self) -> Iterator[None]:
+        """Let no search run, so that none reads a text that is being erased."""
+        with self._following, self._lock.writing():
+            yield
 
     def keep_up(self) -> str | None:
         """Bring state and index up to what other processes wrote, so that what comes next sees it.

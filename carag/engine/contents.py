@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -9,10 +10,11 @@ from typing import TYPE_CHECKING
 from carag.engine.collection import no_progress
 from carag.engine.freshness import Source, placed_reader, read_still
 from carag.engine.results import AddReport, LabelHistory, SyncReport
-from carag.engine.writer import Kind, add, never, remove, without_lost, write
+from carag.engine.writer import Kind, add, never, remove, withdraw, without_lost, write
 from carag.errors import InvalidArgument
 from carag.labelling.acts import document_histories
 from carag.labelling.document import Document
+from carag.labelling.stated import remnant, removed
 from carag.limits import check_label, shown
 from carag.policy.groups.statements import GroupImport
 from carag.visible import visible_line
@@ -35,9 +37,25 @@ if TYPE_CHECKING:
 
 def filings_kind() -> Kind:
     """Return the kind for EDGAR's filings, each stored with what it says about earlier ones, as an event."""
-    from carag.profiles.edgar.rules.metadata_only import histories
+    from carag.profiles.edgar.rules.metadata_only import histories, remnant
 
-    return Kind("edgar", histories, at_once=1)
+    return Kind(
+        "edgar",
+        histories,
+        removed=lambda stored: replace(stored, content_hash="removed"),
+        remnant=lambda stored, name: (remnant(stored.facts, name), stored.ciks),
+        at_once=1,
+    )
+
+
+def documents_kind(collection: Collection) -> Kind:
+    """Return the kind for documents; the profile is read at each use, since another process may put one in force."""
+    return Kind(
+        "documents",
+        lambda facts: document_histories(facts, collection.profile.vocabulary.lifecycle),
+        removed=lambda stored: removed(stored.facts),
+        remnant=lambda stored, name: remnant(stored.facts, name),
+    )
 
 
 def read_stated(path: str | PathLike[str], profile: Profile) -> GroupImport:
@@ -68,10 +86,7 @@ class Contents:
         self._configuration = configuration
         self._in_force = in_force
         self._lifetime = lifetime
-        # The profile is read at each call, since another process may put a new policy in force.
-        self._documents = Kind(
-            "documents", lambda facts: document_histories(facts, collection.profile.vocabulary.lifecycle)
-        )
+        self._documents = documents_kind(collection)
 
     def ingest(
         self,
@@ -205,9 +220,19 @@ class Contents:
         self._in_force.keep_up()
         started = self._recorder.clock()
         with self._collection.store.turn():
-            removed = remove(self._collection, self._documents, ids)
-            self.settle(started, "DOCUMENTS_REMOVED", documents=removed, by=by)
-        return removed
+            count = remove(self._collection, self._documents, ids)
+            self.settle(started, "DOCUMENTS_REMOVED", documents=count, by=by)
+        return count
+
+    def kind(self) -> Kind:
+        """Return the kind of documents that the store holds."""
+        return filings_kind() if self._collection.profile.vocabulary.reader == "edgar" else self._documents
+
+    def withdraw(self, kind: Kind, ids: Sequence[str], *, by: str) -> None:
+        """Close the labels of documents that are about to be erased, on record."""
+        started = self._recorder.clock()
+        withdraw(self._collection, kind, ids)
+        self.settle(started, "DOCUMENTS_REMOVED", documents=len(ids), by=by)
 
     def import_groups(
         self, stated: str | PathLike[str] | GroupImport, *, by: str | None = None, dry_run: bool = False

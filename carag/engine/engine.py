@@ -20,6 +20,7 @@ from carag.engine.collection import no_progress
 from carag.engine.configuration import ConfigurationLog, InForce
 from carag.engine.contents import Contents
 from carag.engine.directory import Ending, Lifetime, close_dropped, opened
+from carag.engine.erasing.documents import DocumentErasures
 from carag.engine.evaluations import Evaluations
 from carag.engine.recorder import Denials, Recorder
 from carag.engine.requests import DEFAULT_K, Requests
@@ -38,11 +39,12 @@ if TYPE_CHECKING:
     from fractions import Fraction
     from os import PathLike
 
-    from carag.audit import AuditLog, Receipt
+    from carag.audit import AuditLog, Basis, Receipt
     from carag.audit.anchors import Anchor, Anchoring, Window
     from carag.backends import VectorBackend
     from carag.engine.break_glass import Broken
     from carag.engine.collection import Collection, Progress
+    from carag.engine.erasing.documents import ErasureReport
     from carag.engine.results import (
         AddReport,
         Answer,
@@ -124,6 +126,7 @@ class Engine:
         self.requests = Requests(collection, recorder, in_force, retriever, guarded, lifetime, authority)
         self.break_glass = BreaksGlass(recorder, in_force, lifetime, on_break_glass)
         self.contents = Contents(collection, recorder, configuration, in_force, lifetime)
+        self.erasures = DocumentErasures(collection, log, self.contents, in_force, lifetime)
         self.evaluations = Evaluations(self.requests, lifetime)
         self.calibration = Calibration(
             self.requests, self.evaluations, configuration, lifetime, keeps_gate=keeps_gate
@@ -262,6 +265,7 @@ class Engine:
             )
             resources.callback(engine._denials.flush)
             engine._record_what_is_in_force(accepted, at=microseconds())
+            engine.erasures.finish()
             engine.contents.settle(now(), "INGEST_RESUMED")
             engine._ending = Ending(engine, f"the engine of {path}", resources.pop_all())
             _logger.info("opened %r", engine, extra={"event": "OPENED"})
@@ -420,6 +424,42 @@ class Engine:
         the store.
         """
         return self.contents.remove(ids, by=by)
+
+    def erase(
+        self, ids: Iterable[str], *, basis: Basis | str, approver: str | None = None, by: str | None = None
+    ) -> ErasureReport:
+        """Erase documents for good, with all that was made of them, and the answers that cite them.
+
+        Texts, vectors, words, names and metadata leave the tables and files before this returns. What stays is what
+        proofs and replays need: hashes under a key, the history of policy words, and what the documents did to others.
+        Earlier receipts still verify. Copies made before, such as backups, are out of reach, as the report names.
+
+        Raises InvalidArgument, and erases nothing, if an id is not in the store or one person is named twice;
+        AuditUnavailable if the erasure cannot be put on record. An erasure that is on record and was interrupted is
+        finished when the store is next opened.
+
+        Parameters
+        ----------
+        ids : iterable of str
+            The documents, in the store or removed from it before.
+        basis : Basis or str
+            The legal basis (:class:`carag.audit.Basis`).
+        approver : str
+            The second person, who approved it; recorded as a commitment.
+        by : str, optional
+            The person who acts, recorded likewise; by default the account that runs this process.
+
+        Examples
+        --------
+        >>> import tempfile, carag
+        >>> memo = carag.Document(id="memo/7", text="Ana asked for a loan on the fifth of May.", bits=())
+        >>> with carag.Engine.open(tempfile.mkdtemp(), embedder="wordllama") as engine:
+        ...     _ = engine.add([memo])
+        ...     done = engine.erase(["memo/7"], basis="GDPR_17_1", by="dpo", approver="cco")
+        >>> done.documents, done.passages, done.beyond
+        (1, 1, ('backups',))
+        """
+        return self.erasures.erase(ids, basis=basis, approver=approver, by=by)
 
     @property
     def gate(self) -> ConfidenceGate:

@@ -73,6 +73,20 @@ class KeptRows(Protocol):
         """Tidy up and save a large change, after a switch; nothing waits for it."""
         ...
 
+    @property
+    def places(self) -> tuple[str, ...]:
+        """Codes of what :meth:`forget` writes again."""
+        ...
+
+    @property
+    def beyond(self) -> tuple[str, ...]:
+        """Codes of what may hold rows that were erased, and is beyond its reach."""
+        ...
+
+    def forget(self) -> None:
+        """Write the rows again without those that are closed, because documents were erased."""
+        ...
+
     def is_copy_of(self, labels: Labels) -> bool:
         """Tell whether the rows are exactly these labels, which are all the open ones."""
         ...
@@ -165,6 +179,22 @@ class KeptFile:
             self._deleted = 0
         if self._unsaved * _SAVE_FRACTION > len(self.index) or not self._path.exists():
             self._save()
+
+    @property
+    def places(self) -> tuple[str, ...]:
+        """The file."""
+        return ("index",)
+
+    @property
+    def beyond(self) -> tuple[str, ...]:
+        """Nothing."""
+        return ()
+
+    def forget(self) -> None:
+        """Consolidate the index, and save it."""
+        self.index.consolidate()
+        self._deleted = 0
+        self._save()
 
     def is_copy_of(self, labels: Labels) -> bool:
         """Compare labels with those in the index."""
@@ -313,6 +343,21 @@ class KeptBackend:
         if gone.size:
             self.index.delete(gone.tolist(), batch=self._name(f"sweep to {self.known_at}", gone))
         self._note({_SWEPT: self.known_at, _EPOCH: self.index.state().epoch})
+
+    @property
+    def places(self) -> tuple[str, ...]:
+        """The backend's rows."""
+        return ("backend",)
+
+    @property
+    def beyond(self) -> tuple[str, ...]:
+        """What the backend says about itself."""
+        return self.index.beyond
+
+    def forget(self) -> None:
+        """Delete the closed rows, and ask the backend to free what they took."""
+        self.settle()
+        self.index.purge()
 
     def is_copy_of(self, labels: Labels) -> bool:
         """Compare labels with those in the backend."""

@@ -103,6 +103,8 @@ _TABLES: Final = {
         "principals",
         "document_audiences",
         "label_audiences",
+        "erased",
+        "erased_labels",
     ),
     f"_{LOG}": ("record", "node", "checkpoint", "begun"),
     f"_{VALUES}": ("shelf", "holder", "value", "erased", "planned", "hold", "state"),

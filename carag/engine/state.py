@@ -8,12 +8,14 @@ import threading
 from typing import TYPE_CHECKING, Final
 
 from carag.audit import Access, Label, StateProof, StateTree, place
+from carag.audit.tlog.merkle import HASH_SIZE
 from carag.errors import CorruptFile
 from carag.visible import logger
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
+    from typing import Any
 
     from carag.audit import Record, StateView
     from carag.store.store import CorpusStore
@@ -99,12 +101,15 @@ class StoreState:
             return view.root, proofs
 
     def chunk_ids(self, record: Record) -> tuple[str | None, ...]:
-        """Find the chunk that each hit of a record names, or None, from log and store alone, without a receipt."""
+        """Find the chunk that each hit of a record names, or None, from log and store alone, without a receipt.
+
+        The chunk of an erased passage has an id that begins with ``erased:``.
+        """
         event, found = record.event, dict[int, str]()
         if isinstance(event, Access) and event.index is not None:
             for chunk, text_sha256, *_ in self._store.labels.snapshot(known_at=event.index.known_at):
                 for at, hit in enumerate(record.hits):
-                    if at not in found and hit.is_of(chunk, text_sha256):
+                    if at not in found and (hit.is_of(chunk, text_sha256) or hit.digest == text_sha256):
                         found[at] = chunk
         return tuple(found.get(at) for at in range(len(record.hits)))
 
@@ -122,15 +127,17 @@ class StoreState:
         return self._past[1]
 
     def _leaves(
-        self, changes: Iterable[tuple[int, str, bytes, int, int, int, str]], *, backwards: bool = False
+        self, changes: Iterable[tuple[Any, ...]], *, backwards: bool = False
     ) -> Iterator[tuple[int, bytes | None]]:
         found = list(changes) if backwards else changes
-        for is_open, *stated in sorted(found, key=lambda one: -one[0]) if backwards else found:
-            label = Label(*stated)  # type: ignore[arg-type] # the rest of a tuple has the type of all of it
-            yield (
-                place(self._key, label.chunk, label.since),
-                label.leaf(self._key) if is_open != backwards else None,
-            )
+        for is_open, *stated, where, leaf in sorted(found, key=lambda one: -one[0]) if backwards else found:
+            at, whole = self.kept_of(stated) if where is None else (where, leaf)
+            yield int.from_bytes(at), whole if is_open != backwards else None
+
+    def kept_of(self, stated: Sequence[Any]) -> tuple[bytes, bytes]:
+        """Return place and leaf of a label in the state, from the fields of a :class:`~carag.audit.Label`."""
+        label = Label(*stated)
+        return place(self._key, label.chunk, label.since).to_bytes(HASH_SIZE), label.leaf(self._key)
 
     def _store_key(self) -> bytes:
         """Return the store's key for the seals, made once and kept with the labels, which are equally secret."""

@@ -13,7 +13,7 @@ from carag.engine.results import IngestReport
 from carag.errors import InvalidArgument
 from carag.labelling.labelled import NotMade
 from carag.labelling.naming import named
-from carag.labelling.stated import removed, stated_documents
+from carag.labelling.stated import stated_documents
 from carag.limits import check_id, quoted
 from carag.policy import Audience
 from carag.policy.audience import is_group, one_spelling
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from carag.labelling.lifecycle import StateSpan
     from carag.store._transaction import Transaction
     from carag.store.store import CorpusStore
+    from carag.store.values import StoredDocument
 
 
 _logger = logger(__name__)
@@ -62,6 +63,10 @@ class Kind(NamedTuple):
     """The store's note of it."""
     histories: Callable[[Iterable[Facts]], Mapping[str, tuple[StateSpan, ...]]]
     """Computes, by document id, what documents do to one another, from facts as the store keeps them."""
+    removed: Callable[[StoredDocument], LabelledDocument]
+    """Makes the version of a document without passages, whose effects on other documents stay."""
+    remnant: Callable[[StoredDocument, str], tuple[Facts, Sequence[int]]]
+    """Makes the facts that stay of an erased document, under its new name, and the numbers that it is linked by."""
     at_once: int = _EMBED_BATCH
     """Documents with text stored in one transaction, at most."""
 
@@ -280,14 +285,21 @@ def remove(collection: Collection, kind: Kind, ids: Iterable[str]) -> int:
                 f"document {quoted(absent[0])} is not in the store, or was removed before, as with {len(absent)} of "
                 f"the {len(wanted)} ids; nothing was removed: leave these ids out"
             )
-        if wanted:
-            nothing = np.empty((0, collection.embedder.dim), np.float32)
+        withdraw(collection, kind, wanted)
+    return len(wanted)
+
+
+def withdraw(collection: Collection, kind: Kind, ids: Sequence[str]) -> None:
+    """Close the labels of documents that are in the store; see :meth:`carag.Engine.remove`."""
+    if ids:
+        with collection.writing(kind.reader):
+            store, nothing = collection.store, np.empty((0, collection.embedder.dim), np.float32)
+            gone = [kind.removed(store.documents.document(one)) for one in ids]
             with store.writing() as transaction:
-                transaction.put([(removed(facts), []) for facts in known.values() if facts], nothing)
+                transaction.put([(one, []) for one in gone], nothing)
                 transaction.relabel(kind.histories(transaction.facts()))
             collection.refresh(no_progress)
-    _logger.info("removed %d documents", len(wanted))
-    return len(wanted)
+    _logger.info("removed %d documents", len(ids))
 
 
 def _misspelt(documents: Sequence[Document], store: CorpusStore) -> dict[str, str]:

@@ -211,6 +211,15 @@ def removed(known: Facts) -> LabelledDocument:
     )
 
 
+def remnant(known: Facts, name: str) -> tuple[dict[str, Any], tuple[int, ...]]:
+    """Return what stays of an erased document's facts, and its links: only what it did to other documents."""
+    facts = {"id": name, "removed": True, "public_at": known["public_at"], "supersedes": known["supersedes"]}
+    facts |= {one: known[one] for one in ("acts", "in_force_at") if one in known}
+    acted = [other for _, other, _ in facts.get("acts", ())]
+    linked = [_link(one) for one in (facts["supersedes"], *acted) if one is not None]
+    return facts, tuple(dict.fromkeys(linked))
+
+
 def _labelled(
     facts: Mapping[str, Any],
     *,

@@ -133,6 +133,11 @@ class Catalogue:
             if declared.sha256 != self.declared.sha256:
                 self.declared, self._known = declared, None
 
+    def forget(self) -> None:
+        """Read all documents again at the next refresh, because some were erased."""
+        with self._lock:
+            self._known = None
+
     def refresh(self) -> None:
         """Read new documents from the store, or all of them the first time and after the public table was replaced.
 

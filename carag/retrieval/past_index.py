@@ -73,7 +73,7 @@ class PastIndex:
             yield self._index, self._words
 
     def _move(self, known: int) -> None:
-        wanted = self._store.labels.open(known_at=known)
+        wanted = self._store.labels.open(known_at=known, erased=False)
         # This is neither instant until everything is done, so that the next move completes one that failed.
         self._known = _BETWEEN
         gone = np.setdiff1d(self._open, wanted, assume_unique=True)

@@ -134,6 +134,13 @@ class KeptWords:
         self.known_at = known
         self._unsaved += len(changes.opened.keys) + len(changes.closed)
 
+    def forget(self) -> None:
+        """Write the file again without the words of erased passages."""
+        gone = _among(np.array(self._store.erasures.keys(), np.int64), self.index.chunks())
+        self.index.delete(gone)
+        self._unsaved += len(gone)
+        self.save()
+
     def save(self, *, least: bool = False) -> None:
         """Save what is not saved; with ``least``, only if that is much or there is no file."""
         if not self._unsaved or (

@@ -67,8 +67,8 @@ _INSERT: Final = """
 # Labels are numbered in the order they were opened, without a gap, so a sum gives the first label of an instant.
 _FIRST: Final = "(SELECT CAST(coalesce(sum(opened), 0) AS BIGINT) FROM changes WHERE known_at <= :{})"
 _CHANGED: Final = (
-    "chunk_id, text_sha256, labels.word, valid_from, valid_to, coalesce(stated, '') "
-    f"FROM labels JOIN chunks USING (key) {JOINED}"
+    "chunk_id, text_sha256, labels.word, valid_from, valid_to, coalesce(stated, ''), place, leaf "
+    f"FROM labels JOIN chunks USING (key) {JOINED} LEFT JOIN erased_labels USING (label)"
 )
 CLOSED_BETWEEN: Final = f"""
     SELECT 0, {_CHANGED}

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from carag.errors import CorruptFile, InvalidArgument
+from carag.errors import CorruptFile, InvalidArgument, StoreLocked
 from carag.labelling.canonical_json import canonical_json
 from carag.labelling.labelled import stated_of
+from carag.limits import ERASED
 from carag.policy import QUARANTINE, TOMBSTONE
 from carag.store._audiences import JOINED, STATED, audience_of
 from carag.store._entity_sets import about, number_of
@@ -190,7 +191,8 @@ def vectors_of(
 
 def counts(sql: sqlite3.Connection) -> Counts:
     filings, metadata_only = sql.execute(
-        "SELECT count(*) FILTER (WHERE version > 0), count(*) FILTER (WHERE version = 0) FROM current_filings"
+        "SELECT count(*) FILTER (WHERE version > 0), count(*) FILTER (WHERE version = 0 AND content_hash <> '') "
+        "FROM current_filings"
     ).fetchone()
     chunks = sql.execute("SELECT count(*) FROM chunks JOIN current_filings USING (filing)").fetchone()[0]
     quarantined = sql.execute(
@@ -318,6 +320,8 @@ def stored_chunk(row: tuple[Any, ...], path: Path, *, known_at: int | None) -> S
     except ValueError as error:
         raise changed(path, chunk_id, error) from error
     if chunk.text_sha256 != text_sha256:
+        if chunk_id.startswith(ERASED):
+            raise StoreLocked("a passage was erased while it was being read; ask again")
         raise CorruptFile(f"{path}: the text of {chunk_id} was changed by another program; restore a backup")
     return chunk
 

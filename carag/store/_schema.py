@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 from carag.errors import CaragError, CorruptFile, StoreLocked
 from carag.store._audiences import AUDIENCE_TABLES
 from carag.store._group_tables import GROUP_TABLES
+from carag.store.erasures import ERASURE_TABLES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,10 +21,10 @@ if TYPE_CHECKING:
 APPLICATION_ID: Final = int.from_bytes(b"CRAG")
 """SQLite's application id in the file's header, by which ``file`` and SQLite recognise a store."""
 
-SCHEMA_VERSION: Final = 4
+SCHEMA_VERSION: Final = 5
 """SQLite's user version of a store: the version of these tables. Opening upgrades a store of version 1, whose sets of
-CIKs had no metadata, of version 2, which did not note the text of each vector, and of version 3, which had no groups
-and no audiences.
+CIKs had no metadata, of version 2, which did not note the text of each vector, of version 3, which had no groups and
+no audiences, and of version 4, which could not erase.
 """
 
 PAGE_BYTES: Final = 16384
@@ -137,6 +138,7 @@ TABLES: Final = (
     _EMBEDDED,
     *GROUP_TABLES,
     *AUDIENCE_TABLES,
+    *ERASURE_TABLES,
     """
     INSERT INTO meta (name, value) VALUES ('epoch', '0')""",
 )
@@ -167,7 +169,7 @@ def create_or_check(connection: sqlite3.Connection, path: Path, *, create: bool)
         raise CorruptFile(
             f"{path} is an SQLite file, but not a corpus store; restore a backup, or choose another path"
         )
-    if version in (1, 2, 3):
+    if version in range(1, SCHEMA_VERSION):
         _bring_up(connection, path)
     elif version != SCHEMA_VERSION:
         raise CorruptFile(
@@ -186,7 +188,7 @@ def _check_definitions(connection: sqlite3.Connection, path: Path) -> None:
 
 
 def _bring_up(connection: sqlite3.Connection, path: Path) -> None:
-    """Give the sets of version 1 empty metadata, note the text of each new vector, add tables of groups and audiences.
+    """Give the sets of version 1 empty metadata, note the text of each new vector, add the tables of later versions.
 
     The texts of existing vectors are unknown, because a profile's heading may have changed since. Either everything is
     changed or nothing.
@@ -201,8 +203,11 @@ def _bring_up(connection: sqlite3.Connection, path: Path) -> None:
             connection.execute("DROP TABLE sets_of_version_1")
         if version < 3:
             connection.execute(_EMBEDDED)
-        if version < SCHEMA_VERSION:
+        if version < 4:
             for statement in (*GROUP_TABLES, *AUDIENCE_TABLES):
+                connection.execute(statement)
+        if version < SCHEMA_VERSION:
+            for statement in ERASURE_TABLES:
                 connection.execute(statement)
             connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
             _check_definitions(connection, path)

@@ -32,9 +32,14 @@ class StoredLabels:
         self._reading = reading
         self._snapshot = snapshot
 
-    def open(self, *, after: int = -1, known_at: int | None = None) -> NDArray[np.int64]:
-        """Return the keys, ascending, of the labels after a key that are open, or were open at an instant."""
+    def open(self, *, after: int = -1, known_at: int | None = None, erased: bool = True) -> NDArray[np.int64]:
+        """Return the keys, ascending, of the labels after a key that are open, or were open at an instant.
+
+        Unless ``erased``, without those whose passages were erased since.
+        """
         query = f"SELECT label FROM labels WHERE label > :after AND {rows.open_at(known_at)}"  # noqa: S608
+        if not erased:
+            query += " AND label NOT IN (SELECT label FROM erased_labels)"
         return self._keys(query, {"after": after, "u": known_at})
 
     def count_by(self, known_at: int) -> int:
@@ -155,11 +160,14 @@ class StoredLabels:
             {"u": known_at},
         )
 
-    def changes(self, since: int, until: int) -> Iterator[tuple[int, str, bytes, int, int, int, str]]:
+    def changes(
+        self, since: int, until: int
+    ) -> Iterator[tuple[int, str, bytes, int, int, int, str, bytes | None, bytes | None]]:
         """Stream the labels closed, then the labels opened, after one instant and by another, both in microseconds.
 
-        ``(1 if opened and still open, 0 if closed, ...)``, followed by what :meth:`snapshot` streams; labels that were
-        opened and closed again in between are left out.
+        ``(1 if opened and still open, 0 if closed, ...)``, followed by what :meth:`snapshot` streams, and by place and
+        leaf in the index state if the label's passage was erased; labels that were opened and closed again in between
+        are left out.
         """
         for query in (CLOSED_BETWEEN, OPENED_BETWEEN):
             yield from self._snapshot(query, {"a": since, "b": until})

@@ -1,6 +1,7 @@
 """Store the corpus in one SQLite file: documents, passages, labels and vectors, from which the index is built.
 
-The store decides no label and computes no vector. Nothing is ever deleted:
+The store decides no label and computes no vector. Nothing is ever deleted, unless it is erased for good
+(:mod:`carag.store.erasures`):
 
 - A changed document is a new *version* with new passages and new keys. The old version stays, so that an answer
   which cited it can be replayed word for word; its labels are closed, so no policy admits it again.
@@ -20,7 +21,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from carag.errors import CorruptFile, InvalidArgument
+from carag.errors import CorruptFile, InvalidArgument, StoreLocked
 from carag.limits import quoted
 from carag.policy import NOBODY
 from carag.store import _by_label as by_label
@@ -32,6 +33,7 @@ from carag.store._notes import Notes
 from carag.store._schema import connect, create_or_check, translating
 from carag.store._transaction import Transaction
 from carag.store.documents import StoredDocuments
+from carag.store.erasures import Erasures
 from carag.store.groups import Groups
 from carag.store.labels import StoredLabels
 from carag.store.values import (
@@ -72,6 +74,7 @@ class CorpusStore(Notes):
         self.documents = StoredDocuments(path, self._reading, self._snapshot)
         self.labels = StoredLabels(path, self._reading, self._snapshot)
         self.groups = Groups(path, self._reading, self._writing, clock)
+        self.erasures = Erasures(self._reading, self._erasing, clock)
         self._lock = threading.RLock()
 
     # --- opening and closing ---
@@ -249,6 +252,11 @@ class CorpusStore(Notes):
 
     # --- other processes ---
 
+    places: tuple[str, ...] = ("corpus.db",)
+    """Codes of what :meth:`purge` writes again."""
+    beyond: tuple[str, ...] = ()
+    """Codes of what may hold erased rows, and is beyond its reach."""
+
     @property
     def is_shared(self) -> bool:
         """Whether other processes may write; never for a file."""
@@ -278,6 +286,27 @@ class CorpusStore(Notes):
             finally:
                 if sql.in_transaction:
                     sql.execute("ROLLBACK")
+
+    @contextmanager
+    def _erasing(self) -> Iterator[sqlite3.Connection]:
+        """Lend a connection that may erase, in a transaction; what was read before is forgotten after it."""
+        with self._writing() as sql:
+            yield sql
+        self._sets, self._audiences = EntitySets(self.path), Audiences(self.path)
+
+    def purge(self) -> None:
+        """Write the file again without the remains of what was erased, which free pages and journal may hold.
+
+        Raises StoreLocked if another connection reads the store meanwhile; the remains are then still there.
+        """
+        with self._reading() as sql:
+            sql.execute("VACUUM")
+            busy, *_ = sql.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        if busy:
+            raise StoreLocked(
+                f"{self.path} is being read by another program, so its journal still has what was erased; end that "
+                "program and open the store again, which finishes the erasure"
+            )
 
     def _noting(self) -> AbstractContextManager[sqlite3.Connection]:
         return self._writing()

@@ -70,6 +70,8 @@ TABLES = [
     "principals",
     "document_audiences",
     "label_audiences",
+    "erased",
+    "erased_labels",
 ]
 
 

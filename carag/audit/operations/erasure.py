@@ -28,7 +28,12 @@ if TYPE_CHECKING:
 
 MAX_NAMED_RECORDS: Final = 1000
 """Most records that an erasure record names; beyond that it holds only their number."""
-KINDS_NEVER_ERASED: Final = {RecordKind.ERASURE, RecordKind.HOLD, RecordKind.DISCLOSURE}
+KINDS_NEVER_ERASED: Final = {
+    RecordKind.ERASURE,
+    RecordKind.DOCUMENTS,
+    RecordKind.HOLD,
+    RecordKind.DISCLOSURE,
+}
 """Records whose values are never erased: it must stay known who erased, held or opened values (GDPR Art. 5(2))."""
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -111,6 +116,17 @@ def destroy(
     receipt = log.append(event, secrets=secrets)
     log.private.erase(targets, receipt.seq)
     return receipt
+
+
+def keeps(log: AuditLog, targets: Sequence[Target], basis: Basis) -> bool:
+    """Tell whether a hold or a duty to keep them protects any of some values from an erasure on this basis."""
+    try:
+        _check_holds(log, targets)
+        if basis.waits:
+            _check_retention(log, targets)
+    except Refused:
+        return True
+    return False
 
 
 def _targets(

@@ -1,21 +1,24 @@
-"""Define the `erasure`, `hold` and `disclosure` events: what people did with the values behind commitments.
+"""Define the `erasure`, `documents`, `hold` and `disclosure` events: what people erased, held and opened.
 
 An erasure names the affected records or, if they belong to one person, only their number: a list would permanently link
 a person's records together. The record commits to the list, so that an operator can show which records they were.
 """
 
+import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import ClassVar, Final, NamedTuple
 
-from carag.audit.records.codec import Code, Count, Positive
+from carag.audit.records.codec import Code, Count, Digest, Positive
 from carag.audit.records.event import Event
 from carag.audit.records.kinds import Outcome, RecordKind
 from carag.audit.tlog import encoding
 from carag.errors import InvalidArgument
 from carag.limits import quoted
 
+MAX_ERASED_DOCUMENTS: Final = 500
+"""Most documents that one record of an erasure names; more take several records."""
 OPENERS: Final = ("auditor", "privacy_officer")
 """The roles that may open private values."""
 
@@ -82,6 +85,58 @@ def write_targets(targets: Iterable[Target]) -> str:
 def read_targets(text: str) -> list[Target]:
     """Read the list that an erasure record commits to."""
     return [Target(seq, field) for seq, field in encoding.decode(text.encode())]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DocumentErasure(Event):
+    """Documents were erased from a store. The record commits to the two people who did it, and to ids and salts.
+
+    Parameters
+    ----------
+    ids : tuple of bytes
+        For each document, SHA-256 of its salt, 16 bytes, followed by its id in UTF-8: with id and salt it can be
+        shown that this record is about that document, and without them it cannot.
+    passages : int
+        Number of their passages, those of earlier versions included.
+    before, after : bytes
+        Root of the index state before the documents were withdrawn for this, and after.
+    answers : int
+        Number of records whose answers are erased, because they cite one of the passages.
+    kept : tuple of int
+        Records whose answers cite one of them, and stay because of a hold or a duty to keep them; at most 1,000.
+    places : tuple of str
+        Codes of the places from which everything is removed before the erasure is confirmed.
+    beyond : tuple of str
+        Codes of places that may still hold something, and that CARAG cannot reach.
+    """
+
+    basis: Basis
+    ids: tuple[Digest, ...]
+    passages: Count
+    before: Digest
+    after: Digest
+    answers: Count
+    kept: tuple[Count, ...] = ()
+    places: tuple[Code, ...]
+    beyond: tuple[Code, ...] = ()
+
+    KINDS: ClassVar = (RecordKind.DOCUMENTS,)
+    COMMITS: ClassVar = ("actor", "approver", "targets")
+
+    def _check(self) -> None:
+        if not 1 <= len(self.ids) <= MAX_ERASED_DOCUMENTS or len(set(self.ids)) != len(self.ids):
+            raise InvalidArgument(
+                f"{len(self.ids)} documents were erased; want 1 to {MAX_ERASED_DOCUMENTS} in a record, each once"
+            )
+        if list(self.kept) != sorted(set(self.kept)):
+            raise InvalidArgument(
+                f"the answers kept are {quoted(self.kept)}; want each record once, ascending"
+            )
+
+
+def salted_id(document_id: str, salt: bytes) -> bytes:
+    """Return the hash by which the record of an erasure names a document."""
+    return hashlib.sha256(salt + document_id.encode("utf-8", "surrogatepass")).digest()
 
 
 class HoldAction(StrEnum):

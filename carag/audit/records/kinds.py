@@ -22,6 +22,7 @@ class RecordKind(StrEnum):
     EVALUATION = "evaluation"
     RECOVERY = "recovery"
     ERASURE = "erasure"
+    DOCUMENTS = "documents"
     HOLD = "hold"
     GLASS = "glass"
     DISCLOSURE = "disclosure"

@@ -29,7 +29,7 @@ from carag.audit.records.changes import (
     PolicyChange,
 )
 from carag.audit.records.commitment import COMMITMENT_SIZE
-from carag.audit.records.custody import Disclosure, Erasure, Hold
+from carag.audit.records.custody import Disclosure, DocumentErasure, Erasure, Hold
 from carag.audit.records.hits import Hit
 from carag.audit.records.kinds import Outcome, RecordKind
 from carag.audit.records.retention import DEFAULT_CLASS, retention_class
@@ -60,6 +60,7 @@ _EVENT_CLASSES: Final[tuple[type[Event], ...]] = (
     Denial,
     Disclosure,
     Erasure,
+    DocumentErasure,
     Evaluation,
     GlassBroken,
     GroupChange,

@@ -117,6 +117,11 @@ def readings(facts: Mapping[str, Any]) -> list[FilingFacts]:
     return list(dict.fromkeys(found))
 
 
+def remnant(known: Facts, name: str) -> Facts:
+    """Return what stays of an erased filing's facts: what decides the states of other filings, without its sources."""
+    return {one: known[one] for one in known if one not in {"own", "stated"}} | {"accession_number": name}
+
+
 def histories(facts: Iterable[Mapping[str, Any]]) -> dict[str, tuple[StateSpan, ...]]:
     """Compute the histories of filings, by accession number, from facts as a store keeps them."""
     return state_history(reading for one in facts for reading in readings(one))
