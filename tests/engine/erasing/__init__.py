@@ -1,0 +1,1 @@
+"""Documents are erased for good."""
