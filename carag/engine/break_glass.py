@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["BreaksGlass", "Broken"]
 
 _logger = logger(__name__)
-_MAX_REASON: Final = 1000
+MAX_REASON: Final = 1000
 """Greatest length of a reason, in characters."""
 
 
@@ -59,7 +59,13 @@ class BreaksGlass:
         self._hook = hook
 
     def __call__(
-        self, session: Session, *, purpose: str, reason: str, approver: Session | str | None = None
+        self,
+        session: Session,
+        *,
+        purpose: str,
+        reason: str,
+        approver: Session | str | None = None,
+        minutes: int | None = None,
     ) -> Session:
         """Return the session in the cell of its role for another purpose, for as long as that cell says.
 
@@ -76,6 +82,8 @@ class BreaksGlass:
         approver : Session or str, optional
             A second person, where the cell asks for two: the session of that person's own token, or, if the session
             was not verified by a token, their name as the host states it.
+        minutes : int, optional
+            For how many minutes, 1 up to what the cell says; by default, as many as it says.
 
         Raises
         ------
@@ -83,7 +91,7 @@ class BreaksGlass:
             ``NOT_BREAK_GLASS``: the cell does not exist or does not open so. ``APPROVER_REQUIRED``: a second person is
             missing, the same, or not verified although the session is.
         InvalidArgument
-            If subject or reason is missing, or too long.
+            If subject or reason is missing, or too long, or the cell does not open for so many minutes.
         AuditUnavailable
             If it cannot be recorded; then nothing opens.
         """
@@ -92,7 +100,7 @@ class BreaksGlass:
             raise InvalidArgument(f"session is a {type(session).__name__}; want a carag.Session")
         if session.subject is None:
             raise InvalidArgument("the session has no subject; say who breaks the glass")
-        check_text("reason", reason, _MAX_REASON)
+        check_text("reason", reason, MAX_REASON)
         if not reason.strip():
             raise InvalidArgument("reason is empty; write why the glass is broken")
         cell = self._in_force.keep_up().table.get(session.role, purpose)
@@ -101,9 +109,12 @@ class BreaksGlass:
                 "NOT_BREAK_GLASS",
                 f"{session.role} cannot break the glass for {quoted(purpose)}; its cell does not allow it",
             )
+        most = cell.break_glass.minutes
+        if minutes is not None and (type(minutes) is not int or not 1 <= minutes <= most):
+            raise InvalidArgument(f"minutes is {quoted(minutes)}; want 1 to {most}, for which the cell opens")
         second = _second(session, approver, is_needed=cell.break_glass.two_persons)
         now = self._recorder.clock()
-        until = known_at_microseconds(now + timedelta(minutes=cell.break_glass.minutes))
+        until = known_at_microseconds(now + timedelta(minutes=minutes or most))
         event = GlassBroken(
             at=known_at_microseconds(now),
             until=until,
@@ -115,7 +126,7 @@ class BreaksGlass:
         record = self._recorder.log.append(event, secrets=secrets).seq
         _logger.info("the glass was broken for %s/%s, record %d", cell.role, cell.purpose, record)
         self._tell(Broken(session.subject, second, cell.role, cell.purpose, reason, until, record))
-        return session.under(Glass(cell.role, cell.purpose, until, record))
+        return session.under(Glass(cell.role, cell.purpose, until, record, cell.sha256))
 
     def _tell(self, broken: Broken) -> None:
         if self._hook is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Self
 
@@ -41,6 +42,12 @@ class Retrieval:
     asked_day: AskedDay | None = field(default=None, kw_only=True)
     asked: Retrieved | None = field(default=None, repr=False, compare=False, kw_only=True)
     """What :meth:`carag.Engine.record_answer` needs to know; internal to the engine."""
+
+    @property
+    def glass(self) -> int | None:
+        """Number of the record that says why the glass was broken, if the session was under it."""
+        found: int | None = json.loads(self.receipt.record).get("glass")
+        return found
 
     def __repr__(self) -> str:
         return _brief(self, passages=len(self.passages))
@@ -189,6 +196,7 @@ class Answer(Retrieval):
             ],
             "withheld": _withheld_json(self.withheld),
             "record": self.receipt.seq,
+            "glass": self.glass,
             "follows": None if self.follows is None else self.follows.seq,
         }
 

@@ -37,7 +37,8 @@ def infer(
 
     Raises Refused with ``UNKNOWN_ROLE``, ``UNKNOWN_PURPOSE``, ``NO_SUCH_CELL``, ``ALLOW_LIST_REQUIRED``,
     ``NO_LEGAL_BASIS``, ``CROSSED_FOR_ADVICE``, ``PAST_NOT_GRANTED``, ``UNKNOWN_INTENT``, ``FOREIGN_RESIDENCY``,
-    ``CONFLICT``, ``TOO_MANY_MASKS``, ``BREAK_GLASS_REQUIRED`` or ``BREAK_GLASS_ENDED``.
+    ``CONFLICT``, ``TOO_MANY_MASKS``, ``BREAK_GLASS_REQUIRED``, ``BREAK_GLASS_CHANGED`` or
+    ``BREAK_GLASS_ENDED``.
 
     ``as_of`` is the earlier of the session's instant and ``now``, so it is never in the future. ``intents`` were found
     in the question, and add to the session's own; :class:`carag.policy.AskedDay` decides whether one of ``days``
@@ -144,6 +145,11 @@ def _check_glass(session: Session, cell: Cell, now: datetime) -> None:
         raise Refused(
             "BREAK_GLASS_REQUIRED",
             f"{cell.role}/{cell.purpose} opens only by breaking the glass, for a written reason (Engine.break_glass)",
+        )
+    if glass.cell != cell.sha256:
+        raise Refused(
+            "BREAK_GLASS_CHANGED",
+            f"the policy for {cell.role}/{cell.purpose} has changed since the cell was opened; break the glass again",
         )
     if known_at_microseconds(now) >= glass.until:
         raise Refused(

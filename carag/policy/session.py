@@ -51,6 +51,10 @@ class Glass:
     """Microseconds since 1970-01-01T00:00Z."""
     record: int
     """Number of the record that says who broke it, and why."""
+    cell: str = ""
+    """SHA-256 of the cell as it was opened, in hexadecimal; if the cell changes, it is shut."""
+    handle: str | None = field(default=None, repr=False)
+    """The name that a service gave it; None if an engine in this process opened the cell."""
 
 
 @final

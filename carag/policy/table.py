@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypeAlias
 
@@ -81,6 +82,11 @@ class Cell(_RolesPart):
     @classmethod
     def _usual(cls, value: object) -> object:
         return BreakGlass() if value is True else value
+
+    @cached_property
+    def sha256(self) -> str:
+        """SHA-256 of all that the cell states, in hexadecimal."""
+        return hashlib.sha256(self.model_dump_json().encode()).hexdigest()
 
     @cached_property
     def compiled(self) -> tuple[Mask, ...]:

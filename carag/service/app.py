@@ -26,13 +26,22 @@ from carag.service.problems import MEDIA_TYPE, TITLES, Problem, ProblemBody, pro
 from carag.service.release import Asker, Released, Schedule
 from carag.service.requests import (
     AskBody,
+    BreakGlassBody,
     ExplainBody,
     IngestBody,
     RetrieveBody,
     idempotency_key,
     read_body,
 )
-from carag.service.wire import AnswerBody, ExplanationBody, JobBody, PolicyBody, RetrievalBody, encoded
+from carag.service.wire import (
+    AnswerBody,
+    BrokenGlassBody,
+    ExplanationBody,
+    JobBody,
+    PolicyBody,
+    RetrievalBody,
+    encoded,
+)
 from carag.visible import logger
 
 if TYPE_CHECKING:
@@ -128,6 +137,7 @@ def described() -> FastAPI:
     _route(app, "questions", "/v1/ask/stream", ask_stream, {"text/event-stream": {}}, takes=AskBody)
     _route(app, "questions", "/v1/retrieve", retrieve, _json(RetrievalBody), takes=RetrieveBody)
     _route(app, "questions", "/v1/explain", explain, _json(ExplanationBody), takes=ExplainBody)
+    _route(app, "questions", "/v1/break-glass", break_glass, _json(BrokenGlassBody), takes=BreakGlassBody)
     _route(app, "documents", "/v1/ingest", ingest, _json(JobBody), takes=IngestBody, is_job=True)
     _route(app, "questions", "/v1/policy", policy, _json(PolicyBody))
     _route(app, "documents", "/v1/jobs/{job_id}", job, _json(JobBody), 404, 422)
@@ -163,7 +173,7 @@ def _route(
     if takes is not None:
         problems = (*problems, 400, 413, 415, 422)
         extra["requestBody"] = {"required": True, "content": _json(takes)}
-    left_out = _OF_CONSOLE if is_job else _OF_CONSOLE | _OF_JOBS
+    left_out = _OF_CONSOLE.union(*(codes for name, codes in _OF_ONE.items() if name != handler.__name__))
     responses = _responses(content, left_out, 401, 403, *problems, 429, 500, 503, 504)
     if is_job:
         extra["parameters"] = [_IDEMPOTENCY_KEY]
@@ -208,6 +218,11 @@ async def retrieve(request: Request) -> Response:
 async def explain(request: Request) -> Response:
     """Explain why a passage may or may not be used, without its text."""
     return _json_response(await _with_body(request, "explain"))
+
+
+async def break_glass(request: Request) -> Response:
+    """Open a cell for a time, for a written reason, on record; requests of the same person under it name ``glass``."""
+    return _json_response(await _with_body(request, "break_glass"))
 
 
 async def ingest(request: Request) -> Response:
@@ -387,13 +402,15 @@ def _codes(wanted: int, left_out: frozenset[str]) -> str:
 
 
 _OF_CONSOLE: Final = frozenset({"CROSS_SITE", "TOKEN_TOO_LONG"})
-_OF_JOBS: Final = frozenset(
-    {"IDEMPOTENCY_KEY_MISSING", "IDEMPOTENCY_KEY_REUSED", "FILINGS_ONLY", "QUEUE_FULL"}
-)
+_OF_ONE: Final = {
+    "ingest": frozenset({"IDEMPOTENCY_KEY_MISSING", "IDEMPOTENCY_KEY_REUSED", "FILINGS_ONLY", "QUEUE_FULL"}),
+    "break_glass": frozenset({"NOT_BREAK_GLASS", "APPROVER_REQUIRED", "BREAK_GLASS_LIMIT"}),
+}
+"""Codes that one operation alone answers."""
 _STATUS: Final = {
     400: "Not JSON, a key given twice, or no Idempotency-Key where one is needed.",
     401: "No token, or a refused one; recorded.",
-    403: "The token does not grant this role and purpose, or is another person's; recorded.",
+    403: "The token does not grant this, is another person's, or no glass is broken for it; recorded.",
     404: "Nothing here, or nothing of yours.",
     413: "The body is too large.",
     415: "Not application/json.",
@@ -407,8 +424,8 @@ _STATUS: Final = {
 
 def _openapi(app: FastAPI) -> dict[str, Any]:
     found: dict[str, Any] = get_openapi(title=app.title, version=app.version, routes=app.routes)
-    taken = (AskBody, RetrieveBody, ExplainBody, IngestBody)
-    bodies = (*taken, AnswerBody, RetrievalBody, ExplanationBody, PolicyBody, JobBody)
+    taken = (AskBody, RetrieveBody, ExplainBody, BreakGlassBody, IngestBody)
+    bodies = (*taken, AnswerBody, RetrievalBody, ExplanationBody, BrokenGlassBody, PolicyBody, JobBody)
     _, schemas = models_json_schema(
         [(model, "validation") for model in (*bodies, ProblemBody)],
         ref_template="#/components/schemas/{model}",

@@ -25,8 +25,10 @@ from carag.errors import (
 )
 from carag.limits import check_question, quoted
 from carag.policy import Session
+from carag.policy.session import Glass
 from carag.service.wire import (
     AnswerBody,
+    BrokenGlassBody,
     ExplanationBody,
     RetrievalBody,
     answer_of,
@@ -153,6 +155,32 @@ class Client(_Connection):
         """Explain a chunk as :meth:`carag.Engine.explain` does; errors as for :meth:`ask`."""
         return explanation_of(self._post("explain", _explained(chunk_id, session), ExplanationBody))
 
+    def break_glass(
+        self,
+        session: Session,
+        *,
+        purpose: str,
+        reason: str,
+        approver: str | None = None,
+        minutes: int | None = None,
+    ) -> Session:
+        """Return the session in a cell that opens only so, as ``carag.Engine.break_glass`` does, until it ends.
+
+        The token must grant that cell. The service forgets it when it ends or starts again. ``approver`` is the bearer
+        token of a second person, which grants the same cell, and is needed where the cell asks for two.
+
+        Raises
+        ------
+        Refused
+            ``NOT_BREAK_GLASS``; ``APPROVER_REQUIRED``; or a code that starts with ``TOKEN_``.
+        InvalidArgument
+            If the session or another argument is not valid.
+        AuditUnavailable, ServiceUnavailable
+            As for :meth:`ask`; ``BREAK_GLASS_LIMIT`` if too many cells are open for the person.
+        """
+        body = _breaking(session, purpose, reason, approver, minutes)
+        return _broken(session, self._post("break-glass", body, BrokenGlassBody))
+
     def close(self) -> None:
         """Close the connections; idempotent."""
         self._http.close()
@@ -207,6 +235,19 @@ class AsyncClient(_Connection):
         """Await :meth:`Client.explain`."""
         return explanation_of(await self._post("explain", _explained(chunk_id, session), ExplanationBody))
 
+    async def break_glass(
+        self,
+        session: Session,
+        *,
+        purpose: str,
+        reason: str,
+        approver: str | None = None,
+        minutes: int | None = None,
+    ) -> Session:
+        """Await :meth:`Client.break_glass`."""
+        body = _breaking(session, purpose, reason, approver, minutes)
+        return _broken(session, await self._post("break-glass", body, BrokenGlassBody))
+
     async def close(self) -> None:
         """Close the connections; idempotent."""
         await self._http.aclose()
@@ -252,6 +293,19 @@ def _explained(chunk_id: str, session: Session) -> dict[str, Any]:
     return {"chunk_id": chunk_id, **_cell(session)}
 
 
+def _breaking(
+    session: Session, purpose: str, reason: str, approver: str | None, minutes: int | None
+) -> dict[str, Any]:
+    check_question("reason", reason)
+    said = {"purpose": purpose, "reason": reason, "approver": approver, "minutes": minutes}
+    chosen = {name: value for name, value in _cell(session).items() if name in ("role", "subject")}
+    return {**chosen, **{name: value for name, value in said.items() if value is not None}}
+
+
+def _broken(session: Session, said: BrokenGlassBody) -> Session:
+    return session.under(Glass(said.role, said.purpose, said.until, said.record, handle=said.glass))
+
+
 def _cell(session: Session) -> dict[str, Any]:
     """Return what a request may say about a session: its cell, its subject, and what narrows it."""
     if type(session) is not Session:
@@ -282,6 +336,8 @@ def _cell(session: Session) -> dict[str, Any]:
     found: dict[str, Any] = {"role": session.role, "purpose": session.purpose}
     if session.subject is not None:
         found["subject"] = session.subject
+    if session.glass is not None and session.glass.handle is not None:
+        found["glass"] = session.glass.handle
     return {**found, "narrow": stated_by} if stated_by else found
 
 

@@ -17,6 +17,7 @@ INTERFACE: Final = (
     "ask",
     "retrieve",
     "explain",
+    "break_glass",
     "ingest",
     "job",
     "receipt",

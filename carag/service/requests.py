@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NoReturn, Self
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 from starlette.requests import ClientDisconnect
 
+from carag.engine.break_glass import MAX_REASON
 from carag.errors import MALFORMED, InvalidArgument
 from carag.labelling.document import Act, ActKind, Document
 from carag.limits import MAX_LABEL, MAX_QUESTION, check_question
@@ -39,6 +40,8 @@ _MAX_LISTED: Final = 10_000
 MAX_KEY: Final = 128
 """Most characters in an idempotency key."""
 _IDEMPOTENCY_KEY: Final = re.compile(rf'("?)([\x21\x23-\x5b\x5d-\x7e]{{1,{MAX_KEY}}})\1')
+_MAX_TOKEN: Final = 16 << 10
+"""Most characters of a second token; the head that holds the first one is not longer."""
 _BODY_SECONDS: Final = 10.0
 """Time in which a body must arrive."""
 Entities = Annotated[list[int], Field(max_length=_MAX_LISTED)]
@@ -103,11 +106,12 @@ def _places(names: Sequence[str], flags: type[PolicyFlag]) -> PolicyFlag:
     return found
 
 
-class _CellBody(Strict):
+class SessionBody(Strict):
+    """Which of the token's cells a request chooses, and whose token it takes it to be."""
+
     role: str | None = Field(default=None, max_length=MAX_LABEL)
     purpose: str | None = Field(default=None, max_length=MAX_LABEL)
     subject: str | None = Field(default=None, max_length=MAX_LABEL)
-    narrow: Narrow = Narrow()
 
     @model_validator(mode="after")
     def _whole_cell(self) -> Any:
@@ -125,7 +129,50 @@ def _shown_by(**example: Any) -> ConfigDict:
     return ConfigDict(json_schema_extra={"examples": [example]})
 
 
-class AskBody(_CellBody):
+class _NarrowedBody(SessionBody):
+    narrow: Narrow = Narrow()
+    glass: str | None = Field(
+        default=None,
+        max_length=MAX_LABEL,
+        repr=False,
+        description="The name that the service gave when the person broke the glass for this cell.",
+    )
+
+
+class BreakGlassBody(SessionBody):
+    """Why a cell is to be opened, for how long, and who approves it."""
+
+    model_config = _shown_by(role="nurse", purpose="emergency", reason="cardiac arrest in ward 3")
+
+    reason: str = Field(
+        min_length=1,
+        max_length=MAX_REASON,
+        repr=False,
+        description="Text without NUL, and not only white space.",
+    )
+    minutes: int | None = Field(
+        default=None,
+        ge=1,
+        le=24 * 60,
+        description="At most as many as the cell opens for, which is the default.",
+    )
+    approver: str | None = Field(
+        default=None,
+        min_length=1,
+        max_length=_MAX_TOKEN,
+        repr=False,
+        description="The bearer token of another person, which grants the same cell.",
+    )
+
+    def check(self, most: int | None) -> None:
+        """Check what the schema cannot express; raise Problem ``INVALID_ARGUMENT``. ``most`` minutes are allowed."""
+        with _field("reason"):
+            check_question("reason", self.reason)
+        if self.minutes is not None and most is not None and self.minutes > most:
+            raise _unusable("INVALID_ARGUMENT", {"minutes": _wanted("minutes")})
+
+
+class AskBody(_NarrowedBody):
     """A question, in plain words."""
 
     model_config = _shown_by(question="What drove revenue?")
@@ -160,7 +207,7 @@ class RetrieveBody(AskBody):
     k: int = Field(default=8, ge=1, le=400)
 
 
-class ExplainBody(_CellBody):
+class ExplainBody(_NarrowedBody):
     """A passage, to explain why the session may or may not use it."""
 
     model_config = _shown_by(chunk_id="memo:00000")
@@ -277,7 +324,7 @@ class IngestBody(Strict):
 _AGREE: Final = (
     "Either bits or facts, an expires_at later than public_at, and another document's id in supersedes"
 )
-_BODIES: Final = (RetrieveBody, ExplainBody, IngestBody, Narrow, DocumentBody, ActBody)
+_BODIES: Final = (RetrieveBody, ExplainBody, BreakGlassBody, IngestBody, Narrow, DocumentBody, ActBody)
 """Schemas that together have every field of a request."""
 _FIELDS: Final = {name: field for schema in _BODIES for name, field in schema.model_fields.items()}
 

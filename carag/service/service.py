@@ -17,13 +17,14 @@ from carag.errors import AuditUnavailable, Refused, type_and_place
 from carag.service import telemetry
 from carag.service.admission import Admission, Strangers
 from carag.service.console.desk import Desk
+from carag.service.glasses import Glasses
 from carag.service.grants import REQUIRED, Grants, GrantsFile, GrantVerifier, record_grants
 from carag.service.jobs import Jobs
 from carag.service.jwks import JwksKeys, fetched
 from carag.service.metrics import INTERFACE, Metrics
 from carag.service.problems import Problem, problem_of
 from carag.service.proofs import own_receipt, tile
-from carag.service.requests import AskBody, ExplainBody, IngestBody, RetrieveBody, parsed
+from carag.service.requests import AskBody, BreakGlassBody, ExplainBody, IngestBody, RetrieveBody, parsed
 from carag.service.wire import CellBody, PolicyBody, answer_json, encoded, explanation_json, retrieval_json
 from carag.visible import logger
 
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from carag.service.admission import Person
     from carag.service.grants import Duty
     from carag.service.release import Asker
+    from carag.service.requests import SessionBody
     from carag.service.settings import ServiceSettings
 
 
@@ -44,6 +46,8 @@ _MAX_DIGITS: Final = 16
 """Digits of a record's number: as many as the greatest integer in a receipt has."""
 _OPERATIONS: Final = frozenset((*INTERFACE, "may_bring", "console"))
 """Methods of :class:`Service` that a request may name."""
+_GLASS_REFUSED: Final = frozenset(("NOT_BREAK_GLASS", "APPROVER_REQUIRED", "BREAK_GLASS_UNKNOWN"))
+"""Codes that are recorded like those of refused tokens."""
 _Asked = TypeVar("_Asked", AskBody, RetrieveBody, ExplainBody)
 _Result = TypeVar("_Result")
 
@@ -87,6 +91,7 @@ class Service:
         self.is_writable = True
         """Whether the last attempt to write a record succeeded."""
         self._granting = GrantsFile(Path(settings.grants), engine)
+        self._glasses = Glasses(engine.log.now)
         self.jobs = Jobs(engine, home, most=settings.max_jobs)
         self._threads = ThreadPoolExecutor(settings.concurrency, thread_name_prefix="carag-service")
 
@@ -161,6 +166,30 @@ class Service:
             return explanation_json(self.engine.explain(asked.chunk_id, session))
 
         return self._narrowed(asker, ExplainBody, body, explain)
+
+    def break_glass(self, asker: Asker, body: bytes) -> bytes:
+        """Open a cell for a time, for a written reason; later requests of the same person name what is returned."""
+
+        def opened(verifier: GrantVerifier, _: Session) -> bytes:
+            asked = parsed(BreakGlassBody, body)
+            session = self._chosen(asker, verifier, asked)
+            cell = self.engine.profile.table.get(session.role, session.purpose)
+            terms = None if cell is None else cell.break_glass
+            asked.check(None if terms is None else terms.minutes)
+            approver = None if asked.approver is None else self._approver(asked.approver, session)
+            broken = partial(
+                self.engine.break_glass,
+                session,
+                purpose=session.purpose,
+                reason=asked.reason,
+                approver=approver,
+                minutes=asked.minutes,
+            )
+            found = self._glasses.keep(asker.person or ("", ""), broken)
+            self.is_writable = True
+            return found.model_dump_json().encode()
+
+        return self._verified(asker, opened)
 
     def may_bring(self, asker: Asker, _: bytes = b"") -> bytes:
         """Check that a token may bring documents."""
@@ -336,8 +365,34 @@ class Service:
         self.admission.enter(person)
         try:
             return work(session)
+        except (Problem, Refused) as refused:
+            if refused.code in _GLASS_REFUSED:
+                self._unchecked.add(
+                    refused.code, issuer=self.settings.issuer, audience=self.settings.audience
+                )
+            raise
         finally:
             self.admission.leave(person)
+
+    def _chosen(self, asker: Asker, verifier: GrantVerifier, asked: SessionBody) -> Session:
+        """Return the token's session in the cell that a request chooses."""
+        verifier.chosen, verifier.subject, verifier.is_any = asked.cell, asked.subject, False
+        session = self.engine.session(asker.token, verifier)
+        asker.role = session.role
+        return session
+
+    def _approver(self, token: str, session: Session) -> Session:
+        """Return the session of a second person's token, which must grant the same cell; recorded if it is refused."""
+        cell = session.role, session.purpose
+        verifier = GrantVerifier(self._tokens, self.grants, self.settings.groups, chosen=cell)
+        try:
+            return self.engine.session(token, verifier)
+        except Refused as refusal:
+            problem = problem_of(refusal)
+            if problem.status == 503:
+                raise
+            # Only the first token's codes are answered as they are: they would have the asker log in once more.
+            raise Problem("APPROVER_REQUIRED", at=["approver"], wanted={"approver": problem.title}) from None
 
     def _may_know(self, session: Session) -> bool:
         cell = self.engine.profile.table.get(session.role, session.purpose)
@@ -352,9 +407,10 @@ class Service:
     ) -> bytes:
         def narrowed(verifier: GrantVerifier, _: Session) -> bytes:
             asked = parsed(schema, body)  # after the token, so that no stranger's body is parsed
-            verifier.chosen, verifier.subject, verifier.is_any = asked.cell, asked.subject, False
-            session = self.engine.session(asker.token, verifier)
-            asker.role, asker.may_know = session.role, self._may_know(session)
+            session = self._chosen(asker, verifier, asked)
+            if asked.glass is not None:
+                session = self._glasses.under(asked.glass, asker.person or ("", ""), session)
+            asker.may_know = self._may_know(session)
             vocabulary = self.engine.profile.table.vocabulary
             asked.check(vocabulary.metadata)
             found = work(asked, asked.narrow.applied(session, vocabulary.flags))

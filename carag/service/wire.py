@@ -140,6 +140,8 @@ class RetrievalBody(_Body):
     withheld: WithheldBody | None
     record: int
     receipt: str
+    glass: int | None = None
+    """Number of the record that says why the glass was broken, if it was."""
 
 
 class AnswerBody(RetrievalBody):
@@ -181,6 +183,19 @@ class CellBody(_Body):
     past: str
 
 
+class BrokenGlassBody(_Body):
+    """A cell that is open for the person who broke the glass."""
+
+    glass: str
+    """The name by which that person's requests for this cell are under it."""
+    role: str
+    purpose: str
+    until: int
+    """Microseconds since 1970-01-01T00:00Z."""
+    record: int
+    """Number of the record that says who broke it, and why."""
+
+
 class JobBody(_Body):
     """The state of a job: counts of documents by what became of them, and of passages; 0 until it has ended."""
 
@@ -218,6 +233,7 @@ def retrieval_json(found: Retrieval) -> dict[str, Any]:
         "withheld": None if found.withheld is None else _withheld_json(found.withheld),
         "record": found.receipt.seq,
         "receipt": found.receipt.to_bytes().decode(),
+        "glass": found.glass,
     }
 
 

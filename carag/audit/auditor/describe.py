@@ -64,6 +64,7 @@ CODES: Final = {
     "FOREIGN_RESIDENCY": "the session's residency belongs to another profile than the store's",
     "CONFLICT": "the session contradicts what its role and purpose demand",
     "BREAK_GLASS_REQUIRED": "the cell opens only by breaking the glass",
+    "BREAK_GLASS_CHANGED": "the policy for the cell had changed since the glass was broken",
     "BREAK_GLASS_ENDED": "the time for which the glass was broken had ended",
     "TOO_MANY_MASKS": "the session splits its policy too far",
     "MODEL_UNAVAILABLE": "a model did not answer",
