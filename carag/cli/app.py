@@ -16,7 +16,7 @@ import typer
 import carag
 from carag.cli import ask, audit, bench, gate, groups, ingest, metric, names, policy, store, trust
 from carag.cli._output import Exit, flush, logging_shown, say, warn
-from carag.errors import CaragError, CorruptFile, InvalidArgument, StoreLocked, type_and_place
+from carag.errors import CaragError, CorruptFile, InvalidArgument, Refused, StoreLocked, type_and_place
 
 if TYPE_CHECKING:
     from carag.cli._configuration import Lookup
@@ -176,6 +176,9 @@ def _report(error: BaseException) -> Exit:
         if str(error):  # empty if help was printed
             warn(f"usage: {error}", style="red")
         return Exit.USAGE
+    if isinstance(error, Refused):
+        warn(f"refused ({error.code}): {error}")
+        return Exit.REFUSED
     if isinstance(error, CaragError | OSError):
         warn(str(error), style="red")
         bad_input = isinstance(error, InvalidArgument | CorruptFile | StoreLocked)

@@ -109,6 +109,23 @@ RerankerName = Annotated[
 Subject = Annotated[
     str | None, typer.Option(metavar="S", help="Who asks; recorded only as a salted commitment.")
 ]
+BreakGlass = Annotated[
+    str | None,
+    typer.Option(
+        "--break-glass",
+        metavar="P",
+        help="Break the glass, for this question alone: ask for this purpose instead, whose cell opens only so. Needs "
+        "[b]--subject[/b] and [b]--reason[/b].",
+    ),
+]
+Reason = Annotated[
+    str | None,
+    typer.Option(metavar="TEXT", help="Why the glass is broken; recorded only as a salted commitment."),
+]
+Approver = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help="The second person who approves it, where the cell asks for two."),
+]
 Conversation = Annotated[
     str | None,
     typer.Option(
@@ -133,6 +150,9 @@ def ask(
     entity: Entity = None,
     principal: Principal = None,
     where: Narrowed = None,
+    break_glass: BreakGlass = None,
+    reason: Reason = None,
+    approver: Approver = None,
     generator: GeneratorName = "extractive",
     ranker: RankerName = None,
     reranker: RerankerName = None,
@@ -158,15 +178,17 @@ def ask(
         _session(role, purpose, as_of, subject, entity, principal, conversation),
         _where(where or ()),
     )
+    breaking = _breaking(break_glass, reason, approver)
     settings = store_settings(retain, not_before, backend)
     settings |= model_settings(
         context, store, embedder=embedder, generator=generator, ranker=ranker, reranker=reranker
     )
     try:
         with Engine.open(store, create=False, **settings) as engine:
-            answer, profile = engine.ask(question, session, where=narrowed), engine.profile.name
+            under = session if breaking is None else engine.break_glass(session, **breaking)
+            answer, profile = engine.ask(question, under, where=narrowed), engine.profile.name
     except StoreLocked as locked:
-        answer, profile = _asked_of_holder(context, store, locked, question, session, narrowed)
+        answer, profile = _asked_of_holder(context, store, locked, question, session, narrowed, breaking)
     if receipt is not None:
         _write_receipt(answer, receipt)
     if as_json:
@@ -322,11 +344,14 @@ def _of_holder(
     *,
     operation: Literal["ask", "explain"],
     where: Mapping[str, Any] | None = None,
+    breaking: Mapping[str, str] | None = None,
 ) -> bytes:
     """Return the answer of the service that holds the store; raise ``locked`` if no service listens there."""
     from carag.service.owner import asked_there
 
-    found = asked_there(store, operation, text, session, where=where, stated=_words(context))
+    found = asked_there(
+        store, operation, text, session, where=where, breaking=breaking, stated=_words(context)
+    )
     if found is None:
         raise locked
     warn("a running service holds the store; the question was sent to it")
@@ -340,6 +365,7 @@ def _asked_of_holder(
     question: str,
     session: Session,
     where: dict[str, Any],
+    breaking: Mapping[str, str] | None,
 ) -> tuple[Answer, str]:
     """Ask the service that holds the store; return its answer and the name of its profile."""
     from carag.service.wire import AnswerBody, answer_of
@@ -347,7 +373,9 @@ def _asked_of_holder(
     class AnswerOfHolder(AnswerBody):
         profile: str
 
-    found = _of_holder(context, store, locked, question, session, operation="ask", where=where)
+    found = _of_holder(
+        context, store, locked, question, session, operation="ask", where=where, breaking=breaking
+    )
     said = AnswerOfHolder.model_validate_json(found)
     return answer_of(said), said.profile
 
@@ -372,6 +400,17 @@ def _session(
         principals=frozenset(principals or ()),
         conversation=conversation,
     )
+
+
+def _breaking(purpose: str | None, reason: str | None, approver: str | None) -> dict[str, Any] | None:
+    """Return the words of ``Engine.break_glass``; None if the glass is not to be broken."""
+    if (purpose is None) != (reason is None) or (purpose is None and approver is not None):
+        raise InvalidArgument(
+            "--break-glass and --reason belong together, and --approver to both; give both or neither"
+        )
+    if purpose is None:
+        return None
+    return {"purpose": purpose, "reason": reason} | ({} if approver is None else {"approver": approver})
 
 
 def _where(conditions: Iterable[str]) -> dict[str, Any]:
@@ -455,6 +494,8 @@ def _show_answer(answer: Answer, receipt: Path | None) -> None:
     _show_withheld(answer.withheld)
     if answer.outcome is not Outcome.REFUSE and answer.gate:
         say(answer.gate, style="dim")
+    if answer.glass is not None:
+        say(f"The glass was broken for this answer: record {answer.glass} in the audit log says why.")
     where = f"receipt {receipt}" if receipt else "no receipt was written (--receipt FILE writes one)"
     say(f"record {answer.receipt.seq} in the audit log; {where}", style="dim")
     if answer.follows is not None:

@@ -24,6 +24,7 @@ from carag.errors import (
     CorruptFile,
     InvalidArgument,
     ModelUnavailable,
+    Refused,
     ServiceUnavailable,
     StoreLocked,
     type_and_place,
@@ -75,6 +76,8 @@ class _Command(Strict):
     principals: list[str]
     conversation: str | None
     where: dict[str, Any] | None
+    breaking: dict[str, str] | None
+    """The words of ``Engine.break_glass``, if the question is asked under it."""
     stated: dict[str, str]
 
     def session(self) -> Session:
@@ -91,6 +94,7 @@ class _Command(Strict):
 
 class _Failed(Strict):
     error: str
+    code: str
     message: str
 
 
@@ -173,10 +177,11 @@ class OwnerSocket:
             return _ANSWERED + encoded(self._found(command))
         except CaragError as error:
             kind = type(error).__name__
-            said = _Failed(error=kind, message=str(error) if kind in _ERRORS else "")
+            told = str(error) if kind in _ERRORS or isinstance(error, Refused) else ""
+            said = _Failed(error=kind, code=getattr(error, "code", ""), message=told)
         except Exception as error:  # noqa: BLE001 - its message could contain unrecorded text
             _logger.error("INTERNAL: %s", type_and_place(error))  # noqa: TRY400 - a traceback quotes it
-            said = _Failed(error=type_and_place(error), message="")
+            said = _Failed(error=type_and_place(error), code="", message="")
         return _FAILED + said.model_dump_json().encode()
 
     def _found(self, command: bytes) -> dict[str, Any]:
@@ -193,7 +198,10 @@ class OwnerSocket:
             )
         if asked.operation == "explain":
             return explanation_json(self._engine.explain(asked.text, asked.session()))
-        answer = self._engine.ask(asked.text, asked.session(), where=asked.where)
+        session = asked.session()
+        if asked.breaking is not None:
+            session = self._engine.break_glass(session, **asked.breaking)  # type: ignore[arg-type]
+        answer = self._engine.ask(asked.text, session, where=asked.where)
         return {**answer_json(answer), "profile": self._engine.profile.name}
 
 
@@ -204,6 +212,7 @@ def asked_there(
     session: Session,
     *,
     where: Mapping[str, Any] | None = None,
+    breaking: Mapping[str, str] | None = None,
     stated: Mapping[str, object],
 ) -> bytes | None:
     """Ask the service that holds a store; return its answer, or None if none is listening.
@@ -211,6 +220,7 @@ def asked_there(
     - ``operation``: ``ask`` or ``explain``.
     - ``text``: the question or the chunk's id.
     - ``session``: only the fields that a command can state are sent.
+    - ``breaking``: purpose, reason and approver, if the glass is to be broken for the question.
     - ``stated``: settings that the service must share.
 
     Raises StoreLocked if the listening process belongs to another user; ServiceUnavailable if the service ends before
@@ -230,6 +240,7 @@ def asked_there(
         principals=sorted(session.principals),
         conversation=session.conversation,
         where=None if where is None else dict(where),
+        breaking=None if breaking is None else dict(breaking),
         stated=digests(stated),
     )
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
@@ -255,6 +266,8 @@ def asked_there(
         raise ServiceUnavailable(
             f"the process that holds {home} is not a service of this version; use the same version of carag for both"
         ) from None
+    if failed.error == Refused.__name__:
+        raise Refused(failed.code, failed.message)
     if failed.error in _ERRORS:
         raise _ERRORS[failed.error](failed.message)
     raise ServiceUnavailable(f"the service that holds {home} failed: {failed.error}; its own log says more")

@@ -34,14 +34,19 @@ masks = [{{}}]
 """
 
 
-def opened(store: Path, terms: str = "true", **settings: Any) -> Engine:
-    folder = store.parent / "profile"
+def with_glass(folder: Path, terms: str = "true") -> Path:
+    """Write a profile with a cell that opens by breaking the glass; return its folder."""
     folder.mkdir(exist_ok=True)
     for name in ("profile.toml", "roles.toml"):
         text = shipped_text("generic", name)
         if name == "roles.toml":
             text = text.replace('"work", ', '"work", "emergency", ', 1) + CELL.format(terms=terms)
         (folder / name).write_text(text, "utf-8")
+    return folder
+
+
+def opened(store: Path, terms: str = "true", **settings: Any) -> Engine:
+    folder = with_glass(store.parent / "profile", terms)
     engine = Engine.open(
         store, profile=folder, embedder=Counting(), gate=ConfidenceGate(-1), **{"clock": Clock(), **settings}
     )
@@ -83,6 +88,35 @@ def test_a_changed_copy_has_lost_it(tmp_path: Path) -> None:
         wide = engine.break_glass(NURSE, purpose="emergency", reason="cardiac arrest")
         assert refusal(engine, replace(wide, subject="bo")) == "BREAK_GLASS_REQUIRED"
         assert refusal(engine, replace(NURSE, purpose="emergency")) == "BREAK_GLASS_REQUIRED"
+
+
+def test_a_change_of_the_cell_shuts_it(tmp_path: Path) -> None:
+    """What was opened under other terms is opened again under those of now; other cells may change."""
+    with opened(tmp_path / "store") as engine:
+        wide = engine.break_glass(NURSE, purpose="emergency", reason="cardiac arrest")
+    roles = tmp_path / "profile" / "roles.toml"
+    text = roles.read_text("utf-8")
+    for changed, outcome in (
+        (text.replace("GDPR Art. 9(2)(c)", "GDPR Art. 9(2)(i)"), "BREAK_GLASS_CHANGED"),
+        (text.replace("GDPR Art. 6(1)(c), (f)", "GDPR Art. 6(1)(f)"), "ANSWERED"),
+    ):
+        assert changed != text
+        roles.write_text(changed, "utf-8")
+        settings: dict[str, Any] = {"embedder": Counting(), "gate": ConfidenceGate(-1), "clock": Clock()}
+        with Engine.open(tmp_path / "store", profile=roles.parent, accept={"policy"}, **settings) as engine:
+            assert engine.ask(QUESTION, wide).why == outcome
+            assert found(engine, NURSE) == {"rules"}
+
+
+def test_it_opens_for_fewer_minutes_than_the_cell_says_and_never_for_more(tmp_path: Path) -> None:
+    clock = Clock()
+    with opened(tmp_path / "store", "{ minutes = 30 }", clock=clock) as engine:
+        for minutes in (0, 31, True, 5.0):
+            with pytest.raises(InvalidArgument, match="want 1 to 30"):
+                engine.break_glass(NURSE, purpose="emergency", reason="r", minutes=minutes)
+        wide = engine.break_glass(NURSE, purpose="emergency", reason="r", minutes=5)
+        clock.pass_(minutes=6)
+        assert refusal(engine, wide) == "BREAK_GLASS_ENDED"
 
 
 def test_each_request_under_it_names_the_record_that_says_why(tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ from carag.service.app import application
 from carag.service.requests import (
     ActBody,
     AskBody,
+    BreakGlassBody,
     DocumentBody,
     ExplainBody,
     IngestBody,
@@ -27,6 +28,7 @@ from carag.service.requests import (
     RetrieveBody,
 )
 from carag.service.service import Service
+from tests.engine.test_break_glass import with_glass
 from tests.service import conftest
 from tests.service.conftest import token
 from tests.sizes import examples
@@ -43,7 +45,7 @@ schema = 1
 
 [[grant]]
 group = "staff"
-cells = ["employee/work"]
+cells = ["employee/work", "employee/emergency"]
 duties = ["operate"]
 """
 RAW = [
@@ -70,7 +72,8 @@ NARROW = {
     "intents": [],
     "conversation": "c",
 }
-ASKED = {"role": "employee", "purpose": "work", "subject": "ed@bank.example", "narrow": NARROW}
+SESSION = {"role": "employee", "purpose": "work", "subject": "ed@bank.example"}
+ASKED = {**SESSION, "narrow": NARROW, "glass": None}
 QUESTION = {
     **ASKED,
     "question": "When does the canteen open?",
@@ -99,6 +102,10 @@ BODIES: dict[str, tuple[type[BaseModel], dict[str, Any]]] = {
     "ask/stream": (AskBody, QUESTION),
     "retrieve": (RetrieveBody, {**QUESTION, "k": 3}),
     "explain": (ExplainBody, {**ASKED, "chunk_id": "a:00000"}),
+    "break-glass": (
+        BreakGlassBody,
+        {**SESSION, "purpose": "emergency", "reason": "fire", "minutes": 5, "approver": None},
+    ),
     "ingest": (IngestBody, {"documents": [DOCUMENT, BY_FACTS]}),
 }
 Place = tuple[str | int, ...]
@@ -199,7 +206,7 @@ class Door:
 def door(tmp_path: Path, files: Path) -> Iterator[Door]:
     (files / "grants.toml").write_text(GRANTS)
     home = tmp_path / "store"
-    with Engine.open(home, profile="generic", embedder="wordllama") as engine:
+    with Engine.open(home, profile=with_glass(tmp_path / "profile"), embedder="wordllama") as engine:
         text = "The canteen opens at noon."
         known: dict[str, Any] = {"year": 2024, "department": "a"}
         engine.add([Document(id="a", text=text, bits=["INTERNAL"], metadata=known, entities=[7])])
@@ -233,6 +240,10 @@ def holds(door: Door, name: str, body: bytes, *, is_usual: bool = False) -> None
             "INVALID_ARGUMENT",
             "TOKEN_CELL",
             "TOKEN_SUBJECT",
+            "APPROVER_REQUIRED",
+            "BREAK_GLASS_LIMIT",
+            "BREAK_GLASS_UNKNOWN",
+            "NOT_BREAK_GLASS",
         )
         if status == 422:
             assert problem.get("wanted"), problem
