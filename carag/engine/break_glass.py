@@ -91,7 +91,7 @@ class BreaksGlass:
             ``NOT_BREAK_GLASS``: the cell does not exist or does not open so. ``APPROVER_REQUIRED``: a second person is
             missing, the same, or not verified although the session is.
         InvalidArgument
-            If subject or reason is missing, or too long, or the cell does not open for so many minutes.
+            If subject or reason is missing, or too long, or ``minutes`` is more than the cell says.
         AuditUnavailable
             If it cannot be recorded; then nothing opens.
         """

@@ -1,4 +1,4 @@
-"""``carag ask --break-glass``: one question under a broken glass, on record, also through a service that holds the store."""
+"""``carag ask --break-glass``: one question under a broken glass, on record, also where a service holds the store."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def store(tmp_path: Path) -> Path:
     profile = with_glass(tmp_path / "profile", "{ minutes = 30, two_persons = true }")
     notes = tmp_path / "notes"
     notes.mkdir()
-    (notes / "patient.md").write_text("---\npersonal: true\n---\nBranches report on patients.")
+    (notes / "patient.md").write_text("---\nclassification: internal\npersonal_data: true\n---\nBranches report on patients.")
     with Engine.open(tmp_path / "store", profile=profile, embedder="wordllama") as engine:
         engine.ingest(notes)
     return tmp_path / "store"
