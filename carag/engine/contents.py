@@ -16,6 +16,7 @@ from carag.labelling.acts import document_histories
 from carag.labelling.document import Document
 from carag.labelling.stated import remnant, removed
 from carag.limits import check_label, shown
+from carag.policy import as_of_minutes
 from carag.policy.groups.statements import GroupImport
 from carag.visible import visible_line
 
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from carag.engine.freshness import PlacedReader
     from carag.engine.recorder import Recorder
     from carag.engine.results import IngestReport
-    from carag.policy import Profile
+    from carag.policy import Audience, Profile, Session
     from carag.profiles.edgar.documents import Selection
     from carag.store.values import Counts, GroupReport
 
@@ -285,7 +286,25 @@ class Contents:
             chunk.document,
             store.documents.document(chunk.document_id, version=chunk.version),
             tuple(labels),
+            tuple(store.labels.audiences(chunk.document_id)),
         )
+
+    def opened_to(self, session: Session, audiences: Iterable[Audience]) -> list[tuple[str, ...] | None]:
+        """Return by which of a session's own principals it belongs to each of some audiences, with the groups of now.
+
+        Each principal counts alone; None where the session belongs to an audience by none of them in particular. This
+        is what the session's own requests tell, narrowed to one principal or none, and nothing about anyone else.
+        """
+        self._lifetime.check()
+        minute, groups = as_of_minutes(self._recorder.clock()), self._collection.store.groups
+        bare = groups.identity(session.narrow(principals=()), minute)
+        held = {
+            one: groups.identity(session.narrow(principals=(one,)), minute) for one in sorted(session.held)
+        }
+        return [
+            None if bare.admits(one) else tuple(name for name, alone in held.items() if alone.admits(one))
+            for one in audiences
+        ]
 
     def settle(
         self,

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from carag.policy import AskedDay, Explained, Reason
     from carag.retrieval import ConfidenceGate, Passage, Withheld
     from carag.retrieval.evidence import Head
-    from carag.store.values import Counts, PastLabel, StoredDocument
+    from carag.store.values import Counts, PastAudience, PastLabel, StoredDocument
 
 
 _NEAREST: Final = 3
@@ -242,6 +242,8 @@ class LabelHistory:
     filing: StoredDocument
     """The passage's document, in its version, with the causes of its bits."""
     labels: tuple[PastLabel, ...]
+    audiences: tuple[PastAudience, ...]
+    """Who could see the document, in all of its versions."""
 
 
 @dataclass(slots=True)

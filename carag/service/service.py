@@ -241,8 +241,14 @@ class Service:
     def console(self, asker: Asker, asked: bytes) -> bytes:
         """Read what a page of the console shows its viewer (:mod:`carag.service.console.desk`)."""
         desk = Desk(self.engine, self.home, self.grants, self.gauges)
-        answer = partial(desk.answer, asker.token, asked)
-        return encoded(self._verified(asker, answer, duties_do=True))
+
+        def answer(verifier: GrantVerifier, session: Session) -> bytes:
+            found = desk.answer(asker.token, asked, verifier, session)
+            if "explained" in found and verifier.chosen is not None:
+                self.metrics.answer(*verifier.chosen, found["explained"]["outcome"])
+            return encoded(found)
+
+        return self._verified(asker, answer, duties_do=True)
 
     def checkpoint(self, asker: Asker, _: bytes = b"") -> bytes:
         """Return the newest signed checkpoint."""

@@ -19,7 +19,7 @@ from carag.labelling.canonical_json import canonical_json
 from carag.labelling.lifecycle import StateSpan
 from carag.policy import NEVER, TOMBSTONE
 from carag.store._audiences import JOINED, STATED, audience_of
-from carag.store.values import PastLabel
+from carag.store.values import PastAudience, PastLabel
 
 if TYPE_CHECKING:
     import sqlite3
@@ -60,6 +60,11 @@ _HISTORY: Final = f"""
     FROM labels JOIN chunks USING (key)
          {JOINED}
     WHERE chunk_id = ? ORDER BY known_from, valid_from"""  # noqa: S608
+_AUDIENCES: Final = f"""
+    SELECT DISTINCT version, valid_from, valid_to, known_from, known_to, {STATED}
+    FROM labels JOIN chunks USING (key) JOIN filings USING (filing)
+         {JOINED}
+    WHERE accession_number = ? ORDER BY known_from, valid_from, version"""  # noqa: S608
 _INSERT: Final = """
     INSERT INTO labels (label, key, word, valid_from, valid_to, entity, known_from, causes)
     VALUES (?, ?, ?, ?, ?, ?, ?, ?)"""
@@ -96,6 +101,11 @@ def history(sql: sqlite3.Connection, chunk_id: str) -> list[PastLabel]:
         )
         for word, since, until, known_from, known_to, causes, stated in found
     ]
+
+
+def audiences(sql: sqlite3.Connection, document_id: str) -> list[PastAudience]:
+    found = sql.execute(_AUDIENCES, (document_id,)).fetchall()
+    return [PastAudience(*times, audience_of(stated)) for *times, stated in found]
 
 
 def system_clock() -> int:

@@ -11,7 +11,7 @@ from carag.errors import CorruptFile, InvalidArgument
 from carag.store import _by_label as by_label
 from carag.store import _rows as rows
 from carag.store._audiences import JOINED
-from carag.store._label_history import CLOSED_BETWEEN, OPENED_BETWEEN, history
+from carag.store._label_history import CLOSED_BETWEEN, OPENED_BETWEEN, audiences, history
 from carag.store.values import EVER, Labels, StoredLabel
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
-    from carag.store.values import PastLabel, Reading, Snapshot
+    from carag.store.values import PastAudience, PastLabel, Reading, Snapshot
 
 
 class StoredLabels:
@@ -138,6 +138,14 @@ class StoredLabels:
                 return history(sql, chunk_id)
         except ValueError as error:
             raise rows.changed(self._path, chunk_id, error) from error
+
+    def audiences(self, document_id: str) -> list[PastAudience]:
+        """Return who could see a document in all of its versions, in the order of :meth:`history`; empty if unknown."""
+        try:
+            with self._reading() as sql:
+                return audiences(sql, document_id)
+        except ValueError as error:
+            raise rows.changed(self._path, document_id, error) from error
 
     def words_of(self, keys: Iterable[int]) -> dict[int, int]:
         """Return the words of labels by key, closed ones with the tombstone; unknown keys are left out."""

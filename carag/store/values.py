@@ -126,6 +126,17 @@ class PastLabel(NamedTuple):
     """Who could see it."""
 
 
+class PastAudience(NamedTuple):
+    """Who could see a document in one of its versions; the times are as in :class:`PastLabel`."""
+
+    version: int
+    valid_from: int
+    valid_to: int
+    known_from: int
+    known_to: int | None
+    audience: Audience
+
+
 class Labels(NamedTuple):
     """Labels as columns, from which an index is built."""
 

@@ -27,7 +27,8 @@ def store(tmp_path: Path) -> Path:
     profile = with_glass(tmp_path / "profile", "{ minutes = 30, two_persons = true }")
     notes = tmp_path / "notes"
     notes.mkdir()
-    (notes / "patient.md").write_text("---\nclassification: internal\npersonal_data: true\n---\nBranches report on patients.")
+    facts = "classification: internal\npersonal_data: true"
+    (notes / "patient.md").write_text(f"---\n{facts}\n---\nBranches report on patients.")
     with Engine.open(tmp_path / "store", profile=profile, embedder="wordllama") as engine:
         engine.ingest(notes)
     return tmp_path / "store"

@@ -197,7 +197,7 @@ def test_the_list_of_text_methods_is_complete() -> None:
     silent = {"open", "close", "ingest", "log", "session", "vkey"}
     silent |= {"aadd", "add", "profile", "record_answer", "remove", "sync"}
     silent |= {"calibrate_gate", "gate", "keep_to_admissible_rows", "keep_up", "paces", "models"}
-    silent |= {"counts", "import_groups", "label_history", "settle", "record"}
+    silent |= {"counts", "import_groups", "label_history", "opened_to", "settle", "record"}
     silent |= {"calibrate", "report", "take", "watch_over", "watched"}
     parts = Engine, Requests, Contents, Evaluations, Calibration
     public = {name for part in parts for name, _ in inspect.getmembers(part) if not name.startswith("_")}

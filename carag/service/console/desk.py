@@ -26,6 +26,7 @@ from carag.service.console.tree import path_of
 from carag.service.problems import Problem
 from carag.service.proofs import bare_receipt, own_receipt
 from carag.service.requests import Strict, read_json, validated
+from carag.service.wire import explanation_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from carag.engine.results import LabelHistory
     from carag.policy import Session
     from carag.service.grants import Grants, GrantVerifier
+    from carag.store.values import PastAudience, PastLabel
 
 
 _LISTED: Final = 50
@@ -215,13 +217,34 @@ class Desk:
         }
 
     def history(self, said: ChunkAsked, token: str, verifier: GrantVerifier, _: Session) -> dict[str, Any]:
-        """Return all labels of a passage on both time axes, to auditors and to cells that may know them."""
+        """Return all labels of a passage on both time axes, to auditors and to cells that may know them.
+
+        Auditors are also told who could see its document, and a cell that may use it now, whether its session could.
+        """
         cell = self._engine.profile.table.get(said.role or "", said.purpose or "")
         is_granted = cell is not None and (cell.role, cell.purpose) in verifier.granted
-        if cell is None or not (is_granted and cell.may_know_existence and cell.past == "as_of+known_at"):
+        is_known = (
+            is_granted and cell is not None and cell.may_know_existence and cell.past == "as_of+known_at"
+        )
+        is_auditor = "audit" in verifier.duties
+        explained = None
+        if cell is not None and is_known:
+            verifier.chosen, verifier.is_any = (cell.role, cell.purpose), False
+            session = self._engine.session(token, verifier)
+            explained = self._engine.explain(said.chunk_id, session)
+        if is_auditor or not is_known:
             self._check_audit(token, verifier)
         found = self._engine.contents.label_history(said.chunk_id)
-        return {"history": None if found is None else self._history(found)}
+        told = {} if explained is None else {"explained": explanation_json(explained)}
+        if found is None:
+            return {"history": None, **told}
+        who: list[dict[str, Any]] | None = None
+        if is_auditor:
+            who = [{"allow": one.audience.allow, "deny": one.audience.deny} for one in found.audiences]
+        elif explained is not None and explained.why == "ADMISSIBLE":
+            opened = self._engine.contents.opened_to(session, (one.audience for one in found.audiences))
+            who = [{"through": one} for one in opened]
+        return {"history": self._history(found, who), **told}
 
     def policy(self, said: Proposal, token: str, verifier: GrantVerifier, _: Session) -> dict[str, Any]:
         """Return who may use what for which purpose; for auditors, also what a proposed table would change."""
@@ -326,7 +349,7 @@ class Desk:
             ],
         }
 
-    def _history(self, found: LabelHistory) -> dict[str, Any]:
+    def _history(self, found: LabelHistory, who: list[dict[str, Any]] | None) -> dict[str, Any]:
         filing, vocabulary = found.filing, self._engine.profile.vocabulary
         stated = {bit: (field, rule) for bit, field, rule in filing.causes["bits"]}
         names = {name for label in found.labels for name in bit_names(label.word, vocabulary.flags)}
@@ -343,13 +366,16 @@ class Desk:
                 {
                     "word": label.word,
                     "bits": bit_names(label.word, vocabulary.flags),
-                    "valid_from": label.valid_from,
-                    "valid_to": None if label.valid_to == NEVER else label.valid_to,
-                    "known_from": label.known_from,
-                    "known_to": label.known_to,
+                    **_times(label),
                     "causes": [list(cause) for cause in label.causes],
                 }
                 for label in found.labels
+            ],
+            "audiences": None
+            if who is None
+            else [
+                {"version": one.version, **_times(one), **told}
+                for one, told in zip(found.audiences, who, strict=True)
             ],
             "bits": [
                 {
@@ -363,6 +389,15 @@ class Desk:
                 if bit.name in names
             ],
         }
+
+
+def _times(one: PastLabel | PastAudience) -> dict[str, int | None]:
+    return {
+        "valid_from": one.valid_from,
+        "valid_to": None if one.valid_to == NEVER else one.valid_to,
+        "known_from": one.known_from,
+        "known_to": one.known_to,
+    }
 
 
 PAGES: Final[dict[str, tuple[type[Strict], Callable[..., dict[str, Any]], bool]]] = {

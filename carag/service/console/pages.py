@@ -180,13 +180,13 @@ async def console_chunk(request: Request) -> Response:
     )
     asked: dict[str, Any] = {"chunk_id": said["chunk_id"]}
     shown: dict[str, Any] = {"asked": said, "explained": None, "history": None, "may_see_history": True}
+    knows = bool(cell and cell["may_know_existence"] and cell["past"] == "as_of+known_at")
     if "cell" in said:
         role, _, purpose = said["cell"].partition("/")
         asked |= {"role": role, "purpose": purpose}
-        shown["explained"] = await _answered(request, "explain", token_in(request), asked)
-    if "audit" in found["viewer"]["duties"] or (
-        cell and cell["may_know_existence"] and cell["past"] == "as_of+known_at"
-    ):
+        if not knows:  # otherwise the history explains it, on record as well
+            shown["explained"] = await _answered(request, "explain", token_in(request), asked)
+    if knows or "audit" in found["viewer"]["duties"]:
         shown |= await _read(request, "history", **asked)
     else:
         shown["may_see_history"] = False
