@@ -105,7 +105,10 @@ def history(sql: sqlite3.Connection, chunk_id: str) -> list[PastLabel]:
 
 def audiences(sql: sqlite3.Connection, document_id: str) -> list[PastAudience]:
     found = sql.execute(_AUDIENCES, (document_id,)).fetchall()
-    return [PastAudience(*times, audience_of(stated)) for *times, stated in found]
+    return [
+        PastAudience(version, since, until, known_from, known_to, audience_of(stated))
+        for version, since, until, known_from, known_to, stated in found
+    ]
 
 
 def system_clock() -> int:

@@ -116,11 +116,17 @@ async def console_ask(request: Request) -> Response:
     if request.method == "GET":
         return _written("ask.html", {**await _read(request, "bits"), "asked": None})
     said = await posted(request, _service(request).settings.max_body)
-    if not {"question", "left"} <= said.keys() <= {"question", "left", "right"}:
+    if not {"question", "left"} <= said.keys() <= {"question", "left", "right", "glass"}:
         raise Problem("INVALID_REQUEST")
     found = await _read(request, "bits")
     chosen = dict.fromkeys(said[side] for side in ("left", "right") if side in said)
-    panes = await asyncio.gather(*(_pane(request, said["question"], cell) for cell in chosen))
+    shut = {f"{one['role']}/{one['purpose']}" for one in found["viewer"]["cells"] if one["break_glass"]}
+    panes = await asyncio.gather(
+        *(
+            _pane(request, said["question"], cell, said.get("glass", "") if cell in shut else "")
+            for cell in chosen
+        )
+    )
     ranks = [
         {one["chunk_id"]: rank for rank, one in enumerate(pane.get("passages", ()), start=1)}
         for pane in panes
@@ -269,11 +275,13 @@ def _logged_in(request: Request) -> str:
     return token
 
 
-async def _pane(request: Request, question: str, cell: str) -> dict[str, Any]:
+async def _pane(request: Request, question: str, cell: str, glass: str) -> dict[str, Any]:
     """Ask in one session; an error is shown in its own half."""
     role, _, purpose = cell.partition("/")
     try:
         said = {"question": question, "role": role, "purpose": purpose}
+        if glass:
+            said["glass"] = glass.strip()
         found = await _answered(request, "ask", token_in(request), said)
     except Problem as problem:
         _service(request).metrics.problem(problem.code)
