@@ -199,7 +199,7 @@ def everywhere(kind: type[Any], **given: object) -> Any:
 
 def test_no_cell_of_what_is_shown_is_markup(capsys: pytest.CaptureFixture[str]) -> None:
     """Answers, explanations and reports, with a stranger's text in every field: shown, and shown as text."""
-    receipt = Receipt(0, b"", "")
+    receipt = Receipt(0, b"{}", "")
     reason = everywhere(Reason, rule=Rule.NOT_YET_PUBLIC, bits=())
     withheld = Withheld((reason,), (Hidden(EVIL, (reason,)),))
     cited = everywhere(Citation, number=1, start=0, end=1)

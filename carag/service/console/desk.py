@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from carag.engine.results import LabelHistory
     from carag.policy import Session
     from carag.service.grants import Grants, GrantVerifier
-    from carag.store.values import PastAudience, PastLabel
 
 
 _LISTED: Final = 50
@@ -391,7 +390,7 @@ class Desk:
         }
 
 
-def _times(one: PastLabel | PastAudience) -> dict[str, int | None]:
+def _times(one: Any) -> dict[str, int | None]:
     return {
         "valid_from": one.valid_from,
         "valid_to": None if one.valid_to == NEVER else one.valid_to,
