@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import time
 from typing import TYPE_CHECKING, Any
@@ -10,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from carag import Session
+from carag import AsyncClient, Client, Session
 from carag.audit import RecordKind
 from carag.errors import Refused
 from carag.service.app import application
@@ -21,6 +22,7 @@ from tests.engine.documents import QUESTION, Clock
 from tests.engine.test_break_glass import opened
 from tests.service import conftest
 from tests.service.conftest import Asked, denials, token
+from tests.service.console.conftest import Viewer
 from tests.service.test_client import Served
 from tests.sizes import examples
 
@@ -222,10 +224,8 @@ def test_a_person_has_so_many_open_until_one_ends(ward: Ward) -> None:
     assert ward.found(glass=ward.broken().json()["glass"]) == ALL
 
 
-def test_a_client_breaks_the_glass_as_the_engine_does(ward: Ward, tmp_path: Path) -> None:
+def test_a_client_breaks_the_glass_as_the_engine_does(ward: Ward) -> None:
     """The session that it returns is under it; the same session in another person's client is not."""
-    from carag import AsyncClient, Client
-
     served = Served(ward.engine, ward.home, ward.files)
     nurse = Session(role="employee", purpose="work")
     try:
@@ -245,11 +245,23 @@ def test_a_client_breaks_the_glass_as_the_engine_does(ward: Ward, tmp_path: Path
                 wide = await client.break_glass(nurse, purpose="emergency", reason="r")
                 return await client.retrieve(QUESTION, wide)
 
-        import asyncio
-
         assert len(asyncio.run(opens()).passages) == 2
     finally:
         served.stop()
+
+
+def test_the_console_marks_an_answer_under_it(ward: Ward) -> None:
+    """Only in the half whose cell opens so; the field is there for those who have such a cell."""
+    viewer, mark = Viewer(ward.asked, **ANA), "The glass was broken for this answer"
+    said = ward.broken().json()
+    asked = {"question": QUESTION, "left": "employee/emergency", "right": "employee/work"}
+    page = viewer.post("ask", **asked, glass=said["glass"]).text
+    assert page.count(mark) == 1
+    assert f"on record as {said['record']}." in page
+    assert mark not in viewer.post("ask", **asked, glass="").text
+    assert "BREAK_GLASS_UNKNOWN" in Viewer(ward.asked, **BO).post("ask", **asked, glass=said["glass"]).text
+    assert 'name="glass"' in viewer.get("ask").text
+    assert 'name="glass"' not in Viewer(ward.asked, **CLERK).get("ask").text
 
 
 WORDS = st.none() | st.text(max_size=50) | st.sampled_from(["THEIRS", "OWN, ENDED"])
