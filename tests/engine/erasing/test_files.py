@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,6 +15,8 @@ from tests.engine.erasing.canaries import canary, found, kinds, marks, vector_ma
 from tests.sizes import examples
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from carag.engine.erasing.documents import ErasureReport
 
 CANARIES = range(examples(200, least=20))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -15,6 +14,8 @@ from tests.sizes import SIZE
 from tests.warm import Child
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from carag.audit import AuditLog
 
 WANTED = {number: marks(number) for number in range(4)}
@@ -88,7 +89,7 @@ def test_killed_at_any_step(tmp_path: Path) -> None:
     count = steps(tmp_path / "whole")
     stride = 1 if SIZE != "quick" else max(1, count // 8)
     recorded = [after_a_kill(tmp_path / str(step), step) for step in range(1, count + 1, stride)]
-    assert recorded[0] == 0 and recorded[-1] == 1
+    assert (recorded[0], recorded[-1]) == (0, 1)
     assert recorded == sorted(recorded)
 
 
