@@ -206,9 +206,9 @@ class Collection:
         """Let one writer at a time store what ``reader`` makes; a store refuses every kind of reader but its own."""
         with self._writer:
             kept = self.store.meta_get(_READER_NOTE)
-            if self.store.epoch and (kept or "edgar") != reader:
+            if self.store.epoch and self.reader != reader:
                 raise InvalidArgument(
-                    f"this store holds what the reader {kept or 'edgar'!r} made, so {reader!r} cannot write to "
+                    f"this store holds what the reader {self.reader!r} made, so {reader!r} cannot write to "
                     "it; keep "
                     "filings (ingest) and documents (add) in separate stores"
                 )
@@ -239,6 +239,11 @@ class Collection:
         self._words.forget()
         self.store.purge()
         self.store.own_update({_FORGOTTEN: str(last)})
+
+    @property
+    def reader(self) -> str:
+        """The kind of reader that makes the store's rows; early stores, which hold filings, do not say it."""
+        return self.store.meta_get(_READER_NOTE) or "edgar"
 
     def refresh_files(self) -> None:
         """Remove from the files what was erased, at once."""

@@ -227,7 +227,7 @@ class Contents:
 
     def kind(self) -> Kind:
         """Return the kind of documents that the store holds."""
-        return filings_kind() if self._collection.profile.vocabulary.reader == "edgar" else self._documents
+        return filings_kind() if self._collection.reader == "edgar" else self._documents
 
     def withdraw(self, kind: Kind, ids: Sequence[str], *, by: str) -> None:
         """Close the labels of documents that are about to be erased, on record."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 from carag import Engine, Index, Session
 from carag.errors import InvalidArgument
 from carag.index import DType
+from carag.policy import PolicyBit
 from tests.engine.documents import Counting, document
 from tests.engine.erasing.canaries import canary, found, kinds, marks, vector_marks
 from tests.sizes import examples
@@ -155,3 +157,27 @@ def test_no_document_may_take_the_id_of_what_was_erased(tmp_path: Path) -> None:
         pytest.raises(InvalidArgument, match="want another beginning"),
     ):
         engine.add([document(0, id="erased:7")])
+
+
+def test_a_filing_is_erased_and_what_it_amended_stays_amended(small_corpus: Path, tmp_path: Path) -> None:
+    """A 10-K/A: nothing of it is left, and the 10-K is not taken for the latest again."""
+    original, amended = "9990000102-24-000005", "9990000102-24-000021"
+    corpus, home = tmp_path / "corpus", tmp_path / "store"
+    corpus.mkdir()
+    for one in (original, amended):
+        shutil.copy(small_corpus / f"{one}.txt", corpus)
+    with Engine.open(home, embedder="wordllama") as engine:
+        engine.ingest(corpus)
+        store = engine._collection.store
+        word = store.chunk(f"{original}:00000").word
+        assert word & PolicyBit.SUPERSEDED
+        text = store.chunk(f"{amended}:00002").text[40:140].encode()
+        wanted = {0: {"text": text, "id": amended.encode()}}
+        assert kinds(found(home, wanted)) == {"text", "id"}
+        erase(engine, amended)
+        assert not found(home, wanted)
+        engine.ingest(corpus / f"{original}.txt")
+        assert store.chunk(f"{original}:00000").word == word
+        assert not found(home, wanted)
+    with Engine.open(home) as engine:
+        engine._collection.check()

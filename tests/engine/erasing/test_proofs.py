@@ -1,4 +1,4 @@
-"""What stays of an erased document proves the past: receipts verify, roots come out again, replays name what is gone."""
+"""What stays of an erased document proves the past: receipts verify, roots are as before, replays name what is gone."""
 
 from __future__ import annotations
 
