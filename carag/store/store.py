@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import os
 import threading
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -299,7 +299,8 @@ class CorpusStore(Notes):
 
         Raises StoreLocked if another connection reads the store meanwhile; the remains are then still there.
         """
-        with self._reading() as sql:
+        # A connection of its own, so that questions are answered meanwhile.
+        with translating(self.path), closing(connect(self.path, timeout=self._timeout)) as sql:
             sql.execute("VACUUM")
             busy, *_ = sql.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
         if busy:
