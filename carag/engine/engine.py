@@ -8,7 +8,7 @@ from __future__ import annotations
 import warnings
 from contextlib import ExitStack
 from datetime import UTC, datetime
-from functools import partial
+from functools import cached_property, partial
 from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, ParamSpec, Self, TypeVar
@@ -20,7 +20,6 @@ from carag.engine.collection import no_progress
 from carag.engine.configuration import ConfigurationLog, InForce
 from carag.engine.contents import Contents
 from carag.engine.directory import Ending, Lifetime, close_dropped, opened
-from carag.engine.erasing.documents import DocumentErasures
 from carag.engine.evaluations import Evaluations
 from carag.engine.recorder import Denials, Recorder
 from carag.engine.requests import DEFAULT_K, Requests
@@ -31,6 +30,7 @@ from carag.limits import quoted
 from carag.policy import Session, known_at_microseconds
 from carag.retrieval import Retriever, any_reranker, ranker_by_name
 from carag.retrieval.authority import any_authority
+from carag.store.erasures import UNFINISHED
 from carag.visible import logger
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from carag.backends import VectorBackend
     from carag.engine.break_glass import Broken
     from carag.engine.collection import Collection, Progress
-    from carag.engine.erasing.documents import ErasureReport
+    from carag.engine.erasing.documents import DocumentErasures, ErasureReport
     from carag.engine.results import (
         AddReport,
         Answer,
@@ -126,7 +126,6 @@ class Engine:
         self.requests = Requests(collection, recorder, in_force, retriever, guarded, lifetime, authority)
         self.break_glass = BreaksGlass(recorder, in_force, lifetime, on_break_glass)
         self.contents = Contents(collection, recorder, configuration, in_force, lifetime)
-        self.erasures = DocumentErasures(collection, log, self.contents, in_force, lifetime)
         self.evaluations = Evaluations(self.requests, lifetime)
         self.calibration = Calibration(
             self.requests, self.evaluations, configuration, lifetime, keeps_gate=keeps_gate
@@ -265,7 +264,8 @@ class Engine:
             )
             resources.callback(engine._denials.flush)
             engine._record_what_is_in_force(accepted, at=microseconds())
-            engine.erasures.finish()
+            if collection.store.meta_get(UNFINISHED):
+                engine._erasures.finish()
             engine.contents.settle(now(), "INGEST_RESUMED")
             engine._ending = Ending(engine, f"the engine of {path}", resources.pop_all())
             _logger.info("opened %r", engine, extra={"event": "OPENED"})
@@ -459,7 +459,13 @@ class Engine:
         >>> done.documents, done.passages, done.beyond
         (1, 1, ('backups',))
         """
-        return self.erasures.erase(ids, basis=basis, approver=approver, by=by)
+        return self._erasures.erase(ids, basis=basis, approver=approver, by=by)
+
+    @cached_property
+    def _erasures(self) -> DocumentErasures:
+        from carag.engine.erasing.documents import DocumentErasures
+
+        return DocumentErasures(self._collection, self._log, self.contents, self._in_force, self._lifetime)
 
     @property
     def gate(self) -> ConfidenceGate:

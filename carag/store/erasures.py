@@ -44,6 +44,8 @@ ERASURE_TABLES: Final = (
         leaf BLOB NOT NULL
     ) STRICT""",
 )
+UNFINISHED: Final = "erasing"
+"""The note of how many records the log had before an erasure that is not finished; empty without one."""
 _NAMED: Final = "SELECT CAST(value AS TEXT) FROM json_each(:ids)"
 _FILINGS: Final = "SELECT value FROM json_each(:filings)"
 _KEYS: Final = f"SELECT key FROM chunks WHERE filing IN ({_FILINGS})"  # noqa: S608 - constants

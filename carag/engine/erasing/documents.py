@@ -19,7 +19,7 @@ from carag.audit.records.hits import hit_digest
 from carag.engine.erasing.answers import citing, erase_answers
 from carag.errors import CorruptFile, InvalidArgument
 from carag.limits import check_id, quoted
-from carag.store.erasures import ErasedLabel, ErasedPassage, Remnant
+from carag.store.erasures import UNFINISHED, ErasedLabel, ErasedPassage, Remnant
 from carag.visible import logger
 
 if TYPE_CHECKING:
@@ -34,8 +34,6 @@ if TYPE_CHECKING:
 
 _logger = logger(__name__)
 
-_BEGUN: Final = "erasing"
-"""The store's note of how many records the log had before an erasure that is not finished; empty without one."""
 _SALT_BYTES: Final = 16
 _NAMED_ANSWERS: Final = 1000
 """Most records of answers that one erasure names."""
@@ -96,7 +94,7 @@ class DocumentErasures:
 
     def finish(self) -> None:
         """Carry out an erasure that is on record and was interrupted."""
-        if not (begun := self._store.meta_get(_BEGUN)):
+        if not (begun := self._store.meta_get(UNFINISHED)):
             return
         with self._store.turn():
             for seq in range(max(int(begun), self._store.erasures.last() + 1), self._log.size):
@@ -112,12 +110,12 @@ class DocumentErasures:
                     actor, approver = (opened[one].value for one in ("actor", "approver"))
                     self._carry_out(seq, event.basis, salts, actor, approver)
                     _logger.warning("finished the erasure of record %d, which was interrupted", seq)
-            self._store.meta_set(_BEGUN, "")
+            self._store.meta_set(UNFINISHED, "")
             self._collection.refresh_files()
 
     def _erase(self, ids: Sequence[str], basis: Basis, actor: str, approver: str) -> ErasureReport:
         before = self._collection.state.root
-        self._store.meta_set(_BEGUN, str(self._log.size))
+        self._store.meta_set(UNFINISHED, str(self._log.size))
         self._contents.withdraw(self._kind(), self._still_found(ids), by=actor)
         passages = self._digests(ids)
         answers = citing(self._log, {one.digest for one in passages}, basis)
@@ -137,7 +135,7 @@ class DocumentErasures:
         targets = json.dumps([[one, salt.hex()] for one, salt in salts.items()], ensure_ascii=False)
         receipt = self._log.append(event, secrets={"actor": actor, "approver": approver, "targets": targets})
         self._carry_out(receipt.seq, basis, salts, actor, approver)
-        self._store.meta_set(_BEGUN, "")
+        self._store.meta_set(UNFINISHED, "")
         return ErasureReport((receipt,), len(ids), len(passages), answers.erased, answers.kept, beyond)
 
     def _carry_out(
