@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from carag.errors import InvalidArgument, MissingExtra
 from carag.limits import quoted
-from carag.policy.audience import GROUP
+from carag.policy.audience import GROUP, Audience
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 __all__ = ["CedarAuthorizer", "RegoAuthorizer"]
 
 _PERSON: Final = "user"
+_EVERYBODY: Final = ""
+_PRINCIPALS: Final = {"User": _PERSON, "Group": GROUP}
+"""Types of Cedar's entities, and kinds of principals."""
 _ALTERED: Final = {'"', "\\"}
 """Characters that regopy does not return as they were given."""
 
@@ -76,6 +79,7 @@ class CedarAuthorizer:
         except ValueError as error:
             raise InvalidArgument(f"policies are not valid Cedar: {error}; correct them") from error
         self._decide: Callable[..., Any] = cedarpy.is_authorized_batch
+        self._partly: Callable[..., Any] = cedarpy.is_authorized_partial
         self._documents = documents
         self._action = {"type": "Action", "id": action}
 
@@ -99,6 +103,32 @@ class CedarAuthorizer:
         ]
         found = self._decide(requests, self._policies, [held, *self._documents(document_ids)])
         return [bool(one.allowed) and not one.diagnostics.errors for one in found]
+
+    def audiences(self, document_ids: Sequence[str]) -> list[Audience | None]:
+        """Return who may see each document, as lists for a :class:`carag.Document`; None where no lists can say it.
+
+        The policies are evaluated with the principal left open. What is left is a list if it asks only whether the
+        principal is, or is in, one of several entities; a policy that asks for two of them at once, or for an attribute
+        of the principal, is not, and the document is to be left to :meth:`allowed`. cedarpy 4.12 calls this evaluation
+        experimental, so compare both ways when it is updated.
+
+        Examples
+        --------
+        >>> def entities(ids):
+        ...     return [{"uid": {"type": "Document", "id": one}, "attrs": {}, "parents": []} for one in ids]
+        >>> policies = 'permit(principal in Group::"desk", action, resource);'
+        >>> policies += 'forbid(principal == User::"bo", action, resource == Document::"memo");'
+        >>> [one.text for one in CedarAuthorizer(policies, entities).audiences(["memo", "note"])]
+        ['{"allow":["group:desk"],"deny":["user:bo"]}', '{"allow":["group:desk"],"deny":[]}']
+        """
+        entities = [*self._documents(document_ids)]
+        action = f"Action::{json.dumps(self._action['id'])}"
+        found = []
+        for one in document_ids:
+            request = {"action": action, "resource": f"Document::{json.dumps(one)}", "context": {}}
+            said = self._partly(request, self._policies, entities)
+            found.append(None if said.diagnostics.errors else _audience_of(said.residuals.values()))
+        return found
 
 
 class RegoAuthorizer:
@@ -170,6 +200,65 @@ class RegoAuthorizer:
             made.add_data(self._data)
             self._own.interpreter = made
         return self._own.interpreter
+
+
+class _NotAListError(Exception):
+    """A condition that no list of principals expresses."""
+
+
+def _audience_of(residuals: Iterable[Mapping[str, Any]]) -> Audience | None:
+    """Read what is left of policies; None if no lists express it."""
+    permitted, forbidden = set[str](), set[str]()
+    is_for_all = False
+    try:
+        for one in residuals:
+            names = {_EVERYBODY}
+            for condition in one["conditions"]:
+                names = _both(names, _named(condition["body"], negated=condition["kind"] == "unless"))
+            if one["effect"] == "forbid":
+                forbidden |= names
+            else:
+                permitted |= names - {_EVERYBODY}
+                is_for_all = is_for_all or _EVERYBODY in names
+    except (_NotAListError, KeyError, TypeError):
+        return None
+    if _EVERYBODY in forbidden:
+        return Audience(allow=[])
+    try:
+        return Audience(None if is_for_all else permitted, forbidden)
+    except InvalidArgument:  # a name that is not one of a principal here
+        return None
+
+
+def _named(body: Mapping[str, Any], *, negated: bool = False) -> set[str]:
+    """Return the principals that meet a condition, each by itself; the empty name stands for everybody."""
+    ((operator, given),) = body.items()
+    if operator == "!":
+        return _named(given["arg"], negated=not negated)
+    if operator == "Value" and isinstance(given, bool):
+        return {_EVERYBODY} if given is not negated else set()
+    if operator in {"&&", "||"}:
+        left, right = (_named(given[side], negated=negated) for side in ("left", "right"))
+        return _both(left, right) if (operator == "&&") is not negated else left | right
+    if operator not in {"==", "in", "is"} or "unknown" not in given["left"]:
+        raise _NotAListError
+    if operator == "is":
+        return {_EVERYBODY} if (given["entity_type"] == "User") is not negated else set()
+    if negated:
+        raise _NotAListError
+    values = given["right"]["Set"] if "Set" in given["right"] else [given["right"]]
+    entities = [one["Value"]["__entity"] for one in values]
+    if operator == "==":  # a user equals no group
+        entities = [one for one in entities if one["type"] != "Group"]
+    return {f"{_PRINCIPALS[one['type']]}:{one['id']}" for one in entities}
+
+
+def _both(left: set[str], right: set[str]) -> set[str]:
+    if _EVERYBODY in left or _EVERYBODY in right:
+        return right if _EVERYBODY in left else left
+    if left and right and left != right:
+        raise _NotAListError
+    return left & right
 
 
 def _ids(principals: frozenset[str], kind: str) -> list[str]:

@@ -103,3 +103,73 @@ def test_an_id_that_rego_returns_as_another_allows_neither() -> None:
     only = 'package sharing\nimport rego.v1\nallowed contains one if { some one in input.documents; one != "A" }\n'
     for module, expected in ((everything, [True, False, False, True]), (only, [False, False, False, True])):
         assert RegoAuthorizer(module, "data.sharing.allowed", {}).allowed(frozenset(), ids) == expected
+
+
+PLACES = ["resource", 'resource == Document::"a"', 'resource in Folder::"f"']
+WHOM = [
+    "principal",
+    "principal is User",
+    'principal == User::"ana"',
+    'principal == Group::"desk"',
+    'principal in Group::"desk"',
+    'principal is User in Group::"other"',
+]
+WHEN = [
+    "",
+    'when { principal in [Group::"desk", User::"bo"] }',
+    'when { principal in Group::"desk" || principal == User::"bo" }',
+    'when { principal in Group::"desk" && principal in Group::"other" }',
+    "unless { resource.closed }",
+    'unless { principal in Group::"other" }',
+    "when { principal has level && principal.level > 3 }",
+]
+POLICIES = st.lists(
+    st.builds(
+        "{}({}, action, {}) {};".format,
+        *map(st.sampled_from, (["permit", "forbid"], WHOM, PLACES, WHEN)),
+    ),
+    min_size=1,
+    max_size=5,
+)
+
+
+@given(POLICIES, st.lists(st.booleans(), min_size=2, max_size=2))
+def test_lists_made_of_policies_admit_those_whom_the_policies_admit(
+    policies: list[str], closed: list[bool]
+) -> None:
+    """Every user in every set of groups; a document without lists is one whose policies ask for more than lists say."""
+
+    def entities(ids: Sequence[str]) -> list[dict[str, Any]]:
+        folder = {"type": "Folder", "id": "f"}
+        found: list[dict[str, Any]] = [{"uid": folder, "attrs": {}, "parents": []}]
+        for one, is_closed in zip("ab", closed, strict=True):
+            uid, parents = {"type": "Document", "id": one}, [folder] if one == "b" else []
+            found.append({"uid": uid, "attrs": {"closed": is_closed}, "parents": parents})
+        return found
+
+    cedar = CedarAuthorizer("\n".join(policies), entities)
+    lists = cedar.audiences(["a", "b"])
+    for user in ("user:ana", "user:bo"):
+        for groups in (set(), {"group:desk"}, {"group:other"}, {"group:desk", "group:other"}):
+            who = frozenset({user, *groups})
+            for is_allowed, one in zip(cedar.allowed(who, ["a", "b"]), lists, strict=True):
+                assert one is None or one.admits(who) is is_allowed, (policies, who)
+    if not any("&&" in policy or "unless { principal" in policy for policy in policies):
+        hard = [one for one in policies if "in [" in one or "||" in one]
+        assert None not in lists or hard
+
+
+@pytest.mark.parametrize(
+    ("policy", "stated"),
+    [
+        ('permit(principal == Group::"desk", action, resource);', '{"allow":[],"deny":[]}'),
+        ("permit(principal, action, resource);", '{"allow":null,"deny":[]}'),
+        ("forbid(principal, action, resource);", '{"allow":[],"deny":[]}'),
+        ('permit(principal in Group::"two\\nlines", action, resource);', None),
+        ("permit(principal, action, resource) when { principal.level > 3 };", None),
+    ],
+)
+def test_what_lists_say_and_cannot_say(policy: str, stated: str | None) -> None:
+    """A user equals no group; a name that is not one of a principal here, or an attribute, is left to the policies."""
+    (found,) = cedar({"a": []}, policy).audiences(["a"])
+    assert (None if found is None else found.text) == stated
