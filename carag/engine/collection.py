@@ -12,7 +12,7 @@ import numpy as np
 from carag.engine.corpus import NO_EMBEDDER, KeptEmbedder, is_same, kept_profile, open_corpus, settle_profile
 from carag.engine.rows import KeptBackend, KeptFile, follow_anew, settled_backend
 from carag.engine.state import StoreState
-from carag.errors import CorruptFile, InvalidArgument
+from carag.errors import CorruptFile, InvalidArgument, StoreLocked
 from carag.retrieval import (
     DEFAULT_EMBEDDER,
     EMBEDDERS,
@@ -90,6 +90,8 @@ class Collection:
         self._path = index_path
         self._lock = ReadWriteLock()
         self._writer, self._following = threading.RLock(), threading.RLock()
+        self.erasures = 0
+        """How often something was erased since this was opened."""
         self.state = StoreState(store, index_path.with_suffix(_SUFFIXES["state"]))
         try:
             self._rows: KeptRows = (
@@ -234,6 +236,7 @@ class Collection:
         last = self.store.erasures.last()
         if last <= int(self.store.own_get(_FORGOTTEN) or -1):
             return
+        self.erasures += 1
         self.catalogue.forget()
         self._rows.forget()
         self._words.forget()
@@ -263,6 +266,18 @@ class Collection:
     def still(self) -> Iterator[None]:
         """Let no search run, so that none reads a text that is being erased."""
         with self._following, self._lock.writing():
+            self.erasures += 1
+            yield
+
+    @contextmanager
+    def unerased(self, since: int, chunk_ids: Sequence[str]) -> Iterator[None]:
+        """Let nothing be erased until the context ends; StoreLocked if one of these passages was.
+
+        ``since`` is what :attr:`erasures` was before they were found.
+        """
+        with self._lock.reading():
+            if self.erasures != since and self.store.erasures.are_gone(chunk_ids):
+                raise StoreLocked("a document that was found was erased meanwhile; ask again")
             yield
 
     def keep_up(self) -> str | None:

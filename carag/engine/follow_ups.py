@@ -84,14 +84,20 @@ def _named(store: CorpusStore, document_id: str, decision: Decision) -> str:
 
 
 def record_answer(
-    log: AuditLog, recorder: Recorder, retrieval: Retrieval, text: str, *, model: str, searched: Models
+    collection: Collection,
+    recorder: Recorder,
+    retrieval: Retrieval,
+    text: str,
+    *,
+    model: str,
+    searched: Models,
 ) -> Receipt:
     """Append the record; see :meth:`carag.Engine.record_answer`. ``searched`` names the models of the retrieval."""
     check_text("answer", text)
     if not text.strip():
         raise InvalidArgument("answer is empty; want the text that was shown to the asker")
     check_label("model", model)
-    asked = _checked(log, recorder, retrieval)
+    asked = _checked(recorder.log, recorder, retrieval)
     receipt, request, passages = asked.receipt, asked.request, retrieval.passages
     cited = [position for position in cited_positions(text) if 0 <= position < len(passages)]
     answered = replace(request, kind=RecordKind.QUERY)
@@ -107,7 +113,8 @@ def record_answer(
         asked.searched,
         citations=tuple(citation_of(position, passages[position]) for position in cited),
     )
-    return recorder.access(answered, finding)
+    with collection.unerased(-1, finding.chunk_ids):
+        return recorder.access(answered, finding)
 
 
 @no_text_in_traceback

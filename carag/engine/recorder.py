@@ -158,6 +158,11 @@ class Finding:
         return () if self.searched is None else self.searched.evidence.passages
 
     @property
+    def chunk_ids(self) -> list[str]:
+        """The passages that the record names."""
+        return [] if self.searched is None else [one.chunk for one in self.searched.hits]
+
+    @property
     def understood(self) -> str:
         """What the question was understood to name; empty without a search."""
         return "" if self.searched is None else self.searched.evidence.topic.understood

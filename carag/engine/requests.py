@@ -135,7 +135,7 @@ class Requests:
         """See :meth:`carag.Engine.record_answer`."""
         self._lifetime.check()
         return record_answer(
-            self.recorder.log, self.recorder, retrieval, text, model=model, searched=self._searching
+            self.collection, self.recorder, retrieval, text, model=model, searched=self._searching
         )
 
     def explain(self, chunk_id: str, session: Session) -> Explanation:
@@ -219,10 +219,11 @@ class Requests:
             decision = replace(decision, identity=self._identity(request))
         asking = None if self._authority is None else self._authority.inquiry(decision.identity.denied)
         request = replace(request, decision=decision, inquiry=asking)
-        egress = Egress(recorder, request, models)
+        egress, erasures = Egress(recorder, request, models), self.collection.erasures
         with recorder.failures(request, egress):
             found = replace(work(egress, decision), asked_day=decision.asked_day)
-            return found, recorder.access(request, found, begun=egress.begun), request
+            with self.collection.unerased(erasures, found.chunk_ids):
+                return found, recorder.access(request, found, begun=egress.begun), request
 
     def _search(self, egress: Egress, decision: Decision, k: int) -> Searched:
         request = egress.request

@@ -169,6 +169,13 @@ class Erasures:
             found = {one: sql.execute(query, (one, ERASED)).fetchone() for one in digests}
         return {one: ErasedDocument(*row) for one, row in found.items() if row is not None}
 
+    def are_gone(self, chunk_ids: Collection[str]) -> bool:
+        """Tell whether any of some passages that were in the store is there no longer."""
+        query = f"SELECT count(*) FROM chunks WHERE chunk_id IN ({_NAMED})"  # noqa: S608 - a constant
+        with self._reading() as sql:
+            found = sql.execute(query, _ids(chunk_ids)).fetchone()[0]
+        return bool(found < len({*chunk_ids}))
+
     def erase(
         self,
         remnants: Mapping[str, Remnant],

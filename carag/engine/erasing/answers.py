@@ -24,10 +24,10 @@ class Answers(NamedTuple):
     """Those that a hold covers, or that must be kept by law for longer."""
 
 
-def citing(log: AuditLog, digests: Collection[bytes], basis: Basis) -> Answers:
-    """Find the answers that cite one of the passages with these digests, and are still there."""
+def citing(log: AuditLog, digests: Collection[bytes], basis: Basis, *, since: int = 0) -> Answers:
+    """Find the answers, from a record on, that cite one of the passages with these digests and are still there."""
     erased, kept = list[int](), list[int]()
-    for seq in range(log.size):
+    for seq in range(since, log.size):
         record = log.record(seq)
         event = record.event
         if not isinstance(event, Access) or event.outcome is not Outcome.ANSWER:

@@ -143,7 +143,8 @@ class DocumentErasures:
     ) -> None:
         """Erase what a record says: answers first, because they are found by what the tables then no longer hold."""
         passages, kind = self._digests([*salts]), self._kind()
-        found = citing(self._log, {one.digest for one in passages}, basis)
+        digests, size = {one.digest for one in passages}, self._log.size
+        found = citing(self._log, digests, basis)
         erase_answers(self._log, found.erased, basis, actor=actor, approver=approver)
         labels = [
             ErasedLabel(label, *self._collection.state.kept_of(stated))
@@ -152,6 +153,8 @@ class DocumentErasures:
         remnants = {id_: self._remnant(kind, id_, salt) for id_, salt in salts.items()}
         with self._collection.still():
             self._store.erasures.erase(remnants, passages, labels, record=seq, basis=basis.value)
+        late = citing(self._log, digests, basis, since=size)  # put on record meanwhile; none is from now on
+        erase_answers(self._log, late.erased, basis, actor=actor, approver=approver)
 
     def _remnant(self, kind: Kind, id_: str, salt: bytes) -> Remnant:
         stored = self._store.documents.document(id_)

@@ -10,15 +10,17 @@ import pytest
 from carag import Engine, Session
 from carag.audit import Access, DocumentErasure, Label, verify_receipt
 from carag.audit.records.custody import salted_id
+from carag.errors import StoreLocked
 from tests.engine.documents import Clock, Counting, document
-from tests.engine.erasing.canaries import canary
+from tests.engine.erasing.canaries import canary, found, marks
 from tests.sizes import examples
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from carag.audit import Receipt
+    from carag.retrieval import Passage
 
 SESSION = Session(role="employee", purpose="work", principals=["group:clerks"])
 QUESTIONS = examples(1000, least=40)
@@ -131,3 +133,38 @@ def test_answers_that_cite_it_go_and_those_under_hold_stay(tmp_path: Path) -> No
         assert all("query" in engine.log.private.openings(seq) for seq in seqs)
         later = engine.erase([canary(2).id], basis="GDPR_17_1_D", by="officer", approver="chief")
         assert set(later.answers) <= {seqs[0]}
+
+
+class Slow:
+    """A generator that quotes what it was given, and erases it before it has written a word."""
+
+    name, remote, fingerprint = "slow", False, "1"
+
+    def __init__(self) -> None:
+        self.engine: Engine | None = None
+
+    def __call__(self, question: str, passages: Sequence[Passage], withheld: object) -> str:
+        if self.engine is not None:
+            engine, self.engine = self.engine, None
+            engine.erase([passages[0].document_id], basis="GDPR_17_1_D", by="officer", approver="chief")
+        return f"{passages[0].text} [1]"
+
+
+def test_nothing_that_was_erased_meanwhile_is_shown_or_put_on_record(tmp_path: Path) -> None:
+    """An answer that was being written, and one that was generated elsewhere."""
+    slow = Slow()
+    with Engine.open(tmp_path, profile="generic", embedder=Counting(), generator=slow) as engine:
+        engine.add([canary(1), canary(2), canary(3)])
+        assert engine.ask(question(1), SESSION).citations
+        before = engine.retrieve(question(2), SESSION)
+        slow.engine = engine
+        with pytest.raises(StoreLocked, match="was erased meanwhile"):
+            engine.ask(question(1), SESSION)
+        engine.erase([before.passages[0].document_id], basis="GDPR_17_1_D", by="officer", approver="chief")
+        with pytest.raises(StoreLocked, match="was erased meanwhile"):
+            engine.record_answer(before, "As the file says [1].", model="elsewhere")
+        last = engine.log.record(engine.log.size - 1)
+        assert not last.hits
+        assert engine.ask(question(3), SESSION).citations
+    wanted = {number: marks(number) for number in (1, 2, 3)}
+    assert {number for number, _ in found(tmp_path, wanted)} < {*wanted}
