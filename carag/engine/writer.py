@@ -14,7 +14,7 @@ from carag.errors import InvalidArgument
 from carag.labelling.labelled import NotMade
 from carag.labelling.naming import named
 from carag.labelling.stated import stated_documents
-from carag.limits import check_id, quoted
+from carag.limits import ERASED, check_id, quoted
 from carag.policy import Audience
 from carag.policy.audience import is_group, one_spelling
 from carag.retrieval import headed
@@ -324,6 +324,9 @@ def _superseding_wrongly(supersedes: Mapping[str, str | None], store: CorpusStor
             return (store.documents.facts_of(id_) or {}).get("supersedes")
         next_ = supersedes[id_]
         if next_ is not None and next_ not in supersedes and store.documents.facts_of(next_) is None:
+            before = (store.documents.facts_of(id_) or {}).get("supersedes") or ""
+            if before.startswith(ERASED):  # it was in the store when this document came
+                return None
             wrong[id_] = (
                 f"document {id_!r} supersedes {quoted(next_)}, which is neither among those given nor in the store; "
                 "add that one first, or with it"

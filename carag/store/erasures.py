@@ -8,7 +8,6 @@ name it, of each label its place and its leaf in the index state.
 from __future__ import annotations
 
 import json
-import re
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from carag.errors import CaragError
@@ -71,7 +70,6 @@ _UNUSED_AUDIENCES: Final = """
 _UNUSED_SETS: Final = """
     SELECT number FROM entity_sets WHERE number NOT IN (SELECT entity FROM labels)
     AND number NOT IN (SELECT entity FROM chunks)"""
-_MENTIONING: Final = "SELECT filing, facts, causes, history FROM filings"
 _SOURCE: Final = "source_%"
 """Names of the notes of which folder gave which document."""
 
@@ -253,25 +251,31 @@ def _rows_of(filings: Iterable[int]) -> dict[str, str]:
 
 
 def _erase_mentions(sql: sqlite3.Connection, names: Mapping[str, str]) -> None:
-    """Replace ids in what other documents state, and in what their labels were caused by."""
-    quoted = {json.dumps(id_): name for id_, name in names.items()}
-    quoted |= {json.dumps(id_, ensure_ascii=False): name for id_, name in names.items()}
-    mention = re.compile("|".join(map(re.escape, sorted(quoted, key=len, reverse=True))))
+    """Replace ids in what other documents state about them, and in what their labels were caused by."""
 
-    def renamed(text: str) -> str:
-        return mention.sub(lambda found: json.dumps(quoted[found[0]]), text)
+    def caused(causes: list[list[str]]) -> list[list[str]]:
+        return [[bit, names.get(by, by)] for bit, by in causes]
 
-    changed = [
-        (*new, filing)
-        for filing, *old in sql.execute(_MENTIONING).fetchall()
-        if (new := [*map(renamed, old)]) != old
-    ]
-    sql.executemany("UPDATE filings SET facts = ?, causes = ?, history = ? WHERE filing = ?", changed)
-    causes = [text for (text,) in sql.execute("SELECT DISTINCT causes FROM labels").fetchall()]
-    sql.executemany(
-        "UPDATE labels SET causes = ? WHERE causes = ?",
-        [(renamed(text), text) for text in causes if renamed(text) != text],
-    )
+    changed = []
+    for filing, facts, history in sql.execute("SELECT filing, facts, history FROM filings").fetchall():
+        new = _renamed_facts(json.loads(facts), names), history
+        if history:
+            spans = [[since, bits, caused(causes)] for since, bits, causes in json.loads(history)]
+            new = new[0], canonical_json(spans, "history of a filing")
+        if new != (facts, history):
+            changed.append((*new, filing))
+    sql.executemany("UPDATE filings SET facts = ?, history = ? WHERE filing = ?", changed)
+    for (text,) in sql.execute("SELECT DISTINCT causes FROM labels").fetchall():
+        if (new_text := canonical_json(caused(json.loads(text)), "causes")) != text:
+            sql.execute("UPDATE labels SET causes = ? WHERE causes = ?", (new_text, text))
+
+
+def _renamed_facts(facts: dict[str, Any], names: Mapping[str, str]) -> str:
+    if facts.get("supersedes") in names:
+        facts["supersedes"] = names[facts["supersedes"]]
+    if "acts" in facts:
+        facts["acts"] = [[kind, names.get(name, name), since] for kind, name, since in facts["acts"]]
+    return canonical_json(facts, "facts of a document")
 
 
 def _erase_places(sql: sqlite3.Connection, ids: Collection[str]) -> None:

@@ -98,6 +98,31 @@ def test_a_superseded_document_does_not_come_back(tmp_path: Path) -> None:
         assert not found(tmp_path, {1: {"id": marks(1)["id"]}})
 
 
+def test_an_id_that_is_a_word_of_the_store_takes_nothing_else_with_it(tmp_path: Path) -> None:
+    """Ids that are also keys, codes and values of what the store keeps about other documents."""
+    ids = ["title", "supersedes", "removed", "SUPERSEDED", "REPLACES", "id", "null", "allow", "metadata"]
+    with Engine.open(tmp_path, profile="generic", embedder=Counting()) as engine:
+        kept = canary(1, metadata={"title": "title", "allow": "SUPERSEDED"}, supersedes="d/0")
+        engine.add([document(0), kept, *(document(0, id=one) for one in ids)])
+        before = engine._collection.store.documents.document(kept.id)
+        labels = engine._collection.store.labels.history(f"{kept.id}:00000")
+        erase(engine, *ids)
+        assert engine._collection.store.documents.document(kept.id) == before
+        assert engine._collection.store.labels.history(f"{kept.id}:00000") == labels
+        assert engine.add([kept]).unchanged == 1
+
+
+def test_what_supersedes_an_erased_document_can_be_given_again(tmp_path: Path) -> None:
+    """As a folder gives it each night: it is unchanged, and what it ended stays ended."""
+    with Engine.open(tmp_path, profile="generic", embedder=Counting()) as engine:
+        later = document("later", supersedes=canary(1).id)
+        engine.add([canary(1), later])
+        erase(engine, canary(1).id)
+        assert engine.add([later]).unchanged == 1
+        with pytest.raises(InvalidArgument, match="supersedes"):
+            engine.add([document("new", supersedes=canary(1).id)])
+
+
 def test_an_id_may_be_used_again(tmp_path: Path) -> None:
     """As a new document, which can be erased in turn."""
     with Engine.open(tmp_path, profile="generic", embedder=Counting()) as engine:
