@@ -32,10 +32,13 @@ def list_records(
     key: Key = None,
     since: Annotated[
         str | None,
-        typer.Option(metavar="D", help="Logged at or after: a UTC day, or a time with zone."),
+        typer.Option(
+            metavar="D", help="Logged on or after this UTC day, or at or after this time with zone."
+        ),
     ] = None,
     until: Annotated[
-        str | None, typer.Option(metavar="D", help="Logged before or at: the end of a UTC day, or a time.")
+        str | None,
+        typer.Option(metavar="D", help="Logged on or before this UTC day, or at or before this time."),
     ] = None,
     role: Annotated[str | None, typer.Option(metavar="R", help="Asked in this role.")] = None,
     purpose: Annotated[str | None, typer.Option(metavar="P", help="Asked for this purpose.")] = None,

@@ -64,7 +64,7 @@ def import_(
         say(f"for all principals, {_tried(store, file).all}")
     if report.undefined:
         named = ", ".join(report.undefined[:_SHOWN]) + (", ..." if len(report.undefined) > _SHOWN else "")
-        warn(f"groups that are members but were never stated, so that they are empty: {named}")
+        warn(f"groups that are members of others but have no members of their own on record: {named}")
     return Exit.OK
 
 
@@ -72,7 +72,8 @@ def import_(
 def list_(
     store: Store,
     name: Annotated[
-        str | None, typer.Argument(metavar="NAME", help="A group, such as group:treasury: show its members.")
+        str | None,
+        typer.Argument(metavar="NAME", help="Show the members of this group, such as group:treasury."),
     ] = None,
     as_json: AsJson = False,
 ) -> int:

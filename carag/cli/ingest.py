@@ -123,7 +123,7 @@ def _show_next(made: Profile, where: str) -> None:
         say(f"  carag sync FOLDER{where}  stores what has changed in it since")
     say(f"  carag ask QUESTION{session}{about}  answers; --receipt FILE keeps the proof")
     say(
-        f"  carag gate calibrate QUESTIONS{session}  chooses when to decline, by questions whose answers you know"
+        f"  carag gate calibrate QUESTIONS{session}  chooses when to decline, from questions whose answers you know"
     )
 
 

@@ -230,7 +230,7 @@ def apply(
     ] = False,
     backend: BackendUrl = None,
 ) -> int:
-    """Put new roles, rules, intents and words in force in a store, on record, and show what that widens or tightens.
+    """Put new roles, rules, intents and words in force in a store, record that, and show what it widens or tightens.
 
     The meaning of a bit never changes in a store: a profile with other bits is refused. Stored documents keep their
     labels until they are added again.

@@ -68,8 +68,8 @@ def upgrade(
         typer.Option(
             "--from",
             metavar="PATH",
-            help="The folder or file that the documents came from: they are read again, and where the text differs, "
-            "stored as new versions, which needs the store's model.",
+            help="Read the documents again from the folder or file they came from, and store those whose text differs "
+            "as new versions. This needs the store's model.",
         ),
     ] = None,
     embedder: EmbedderName = None,

@@ -262,7 +262,7 @@ def _recorded(said: dict[str, Any]) -> str:
 
 
 def _when(written: str) -> str:
-    """Write a time for people, to the second."""
+    """Format a time for people to read, to the second."""
     return _TIME_OF_DAY.sub(r" \1", written)
 
 

@@ -55,7 +55,7 @@ def test_an_import_is_on_record_once(store: Path, capsys: pytest.CaptureFixture[
         assert imported(store, LINES, "--by", "anna") == Exit.OK
         said = capsys.readouterr()
         assert expected in said.out
-        assert "never stated, so that they are empty: group:desk-fx" in said.err
+        assert "no members of their own on record: group:desk-fx" in said.err
     (change,) = recorded(store)
     assert (change.opened, change.closed, change.added, change.why) == (3, 0, 2, "GROUPS_IMPORTED")
 

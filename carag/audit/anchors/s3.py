@@ -120,8 +120,8 @@ class S3Anchor:
         self._check_locked(stored, key, now + self._retain - (timedelta() if fresh else _SLACK))
         if fresh and abs(stored.modified - now) > timedelta(seconds=CLOCK_TOLERANCE_SECONDS):
             raise AnchorUnavailable(
-                f"{self.place} says it is {stored.modified:%FT%TZ}, here it is {now:%FT%TZ}; one of the two "
-                "clocks is wrong, and records carry ours"
+                f"{self.place} gives the time {stored.modified:%FT%TZ}, and this machine {now:%FT%TZ}; one of the two "
+                "clocks is wrong, and records carry this machine's time"
             )
         self._newest = tree.size
         proof = {

@@ -96,8 +96,8 @@ class TimestampAnchor:
             ) from error
         if abs(seen - submission.now) > CLOCK_TOLERANCE_SECONDS * 1_000_000:
             raise AnchorUnavailable(
-                f"{self.place} says it is {seen // 1_000_000}, here it is {submission.now // 1_000_000} (seconds "
-                "since 1970); one of the two clocks is wrong, and records carry ours"
+                f"{self.place} gives the time {seen // 1_000_000}, and this machine {submission.now // 1_000_000} "
+                "(seconds since 1970); one of the two clocks is wrong, and records carry this machine's time"
             )
         proof = {"reply": b64(reply.body)}
         return Evidence(self.kind, self.place, submission.checkpoint, seen, proof)

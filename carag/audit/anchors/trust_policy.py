@@ -150,7 +150,7 @@ class _Reader:
         for member in members:
             self._known(member)
             if member in self._grouped:
-                raise InvalidArgument(f"{member} is a member twice; a witness counts once")
+                raise InvalidArgument(f"{member} is a member twice; list each witness once")
             self._grouped.add(member)
         count = {"any": 1, "all": len(members)}.get(threshold)
         if count is None:

@@ -172,7 +172,7 @@ class Access(Event):
 
     def _check(self) -> None:
         if self.kind not in self.KINDS:
-            raise InvalidArgument(f"an access is a query, retrieve or explain, got {self.kind!r}")
+            raise InvalidArgument(f"the kind of an access is {self.kind!r}; want query, retrieve or explain")
         for name in ("issuer", "audience"):
             if getattr(self, name) is not None and self.source is not SessionSource.VERIFIED:
                 raise InvalidArgument(f"an asserted session has an {name}; only verified tokens have one")

@@ -1,4 +1,4 @@
-"""Order documents by what a question names, and find what it names that none of them is about.
+"""Order documents by what a question names, and find names in it that no document is about.
 
 Both depend only on the documents given, which the session may use: a hidden document changes neither, and an order
 admits nothing. A tier is ::
