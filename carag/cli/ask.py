@@ -64,8 +64,8 @@ Entity = Annotated[
     typer.Option(
         "--entity",
         metavar="CIK",
-        help="Only passages about the companies or persons given and about no others; for an access request, about "
-        "any of those given. Can be repeated.",
+        help="Use only passages about this company or person; given several times, about those and no others, or for "
+        "an access request about any of them. Can be repeated.",
     ),
 ]
 Principal = Annotated[
@@ -73,7 +73,7 @@ Principal = Annotated[
     typer.Option(
         "--principal",
         metavar="KIND:ID",
-        help="Who asks, for documents that are shared with some only, such as [b]user:ana[/b] or "
+        help="A principal of the asker, for documents shared with certain people only: [b]user:ana[/b] or "
         "[b]group:treasury[/b]. Can be repeated.",
     ),
 ]

@@ -29,7 +29,8 @@ def anchor(
     policy: TrustedWitnesses = None,
     tsa_roots: TsaRoots = None,
     retain_days: Annotated[
-        int, typer.Option("--retain-days", metavar="N", help="Days that S3 locks the object; irrevocable.")
+        int,
+        typer.Option("--retain-days", metavar="N", help="How many days S3 locks the object; irrevocable."),
     ] = 2557,
     region: Annotated[str | None, typer.Option(metavar="R", help="The bucket's AWS region.")] = None,
     as_json: AsJson = False,

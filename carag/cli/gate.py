@@ -69,10 +69,10 @@ def calibrate(
     backend: BackendUrl = None,
     as_json: AsJson = False,
 ) -> int:
-    """Choose how close a passage must be, from questions whose answers you know, and put that in force, on record.
+    """Choose how close a passage must be, from questions whose answers you know; put it in force, and record it.
 
     A line is {"question": "…", "documents": ["ID", …]}, with the documents that hold the answer; the list is empty if
-    no document does. "passages": ["ID:00000", …] may name the chunks that hold it. Each question is asked as this role,
+    no document does. "passages": ["ID:00000", …] may name the chunks that hold it. Each question is asked in this role,
     and recorded. Exit code 4 if this role may not ask for this purpose.
 
     [dim]carag gate calibrate questions.jsonl --store store --role employee --purpose work[/dim]

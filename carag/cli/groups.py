@@ -40,9 +40,9 @@ def import_(
     backend: BackendUrl = None,
     as_json: AsJson = False,
 ) -> int:
-    """Bring the groups that FILE names to what it states, on record; other groups stay.
+    """Set the groups that FILE names to what it states, and record that; other groups stay as they are.
 
-    All of it takes effect at once, or nothing: an unknown field, a group stated twice or in two spellings, or a group
+    All of it takes effect at once, or none: an unknown field, a group stated twice or in two spellings, or a group
     inside itself ends the command. Exit codes: 0 done, 65 bad input.
 
     [dim]carag groups import groups.jsonl --store store --by anna[/dim]

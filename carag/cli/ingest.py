@@ -361,7 +361,7 @@ def _show_report(report: IngestReport, kind: str) -> None:
     )
     if report.events or report.events_unchanged or report.total_events:
         say(
-            f"{report.events} events without text, {report.events_unchanged} rows without news; "
+            f"{report.events} events without text, {report.events_unchanged} rows unchanged; "
             f"the store knows {report.total_events} filings by their facts alone."
         )
     for reason, count in sorted(report.quarantined.items()):

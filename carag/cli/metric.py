@@ -70,7 +70,7 @@ def run(
     role: Annotated[
         str | None, typer.Option(metavar="R", help="The role that reads CORPUS, if it is a store.")
     ] = None,
-    purpose: Annotated[str | None, typer.Option(metavar="P", help="The purpose of that reading.")] = None,
+    purpose: Annotated[str | None, typer.Option(metavar="P", help="The purpose for which it reads.")] = None,
     embedder: Annotated[
         str, typer.Option(metavar="NAME", help="As for a store; [b]MODULE:FACTORY[/b] names your own.")
     ] = _EMBEDDER,

@@ -164,14 +164,14 @@ def what_if(
     embedder: EmbedderName = None,
     as_json: AsJson = False,
 ) -> int:
-    """Tell which stored documents a change would open and close for which cells, by id; nothing is written.
+    """List the stored documents that a change would open or close for each cell, by id; nothing is written.
 
-    With --groups, also for which persons and groups, whatever the cell; with --last, which passages past answers
-    would not have had; with --questions, which passages enter and leave those found. A line of that file is
+    With --groups, also for each person and group, whatever the cell; with --last, the passages that past answers
+    would not have had; with --questions, the passages that results would gain and lose. A line of that file is
     {"question": "…", "role": "…", "purpose": "…", "principals": ["user:…"]}; the last key may be left out.
 
-    Judged are the labels that hold now, whatever their audience, for sessions that add no restriction to their
-    cell: a cell that needs an allow list, for one that names everything. With --json, all documents are named.
+    The labels that hold now are judged, whatever their audience, for sessions that add no restriction to their cell;
+    where a cell needs an allow list, for one that names everything. With --json, all documents are named.
 
     [dim]carag policy what-if ./office --store store[/dim]
     """
@@ -376,7 +376,7 @@ def _show_members(members: GroupsEffect) -> None:
     for name, effect in members.principals.items():
         _say_effect(name, effect)
     if members.released:
-        _say_effect("all whom the lists of documents admit", Effect(members.released))
+        _say_effect("everyone whom the documents' lists admit", Effect(members.released))
     if members.not_judged:
         say(f"principals that the import also concerns, not judged: {members.not_judged}")
     say(f"for all principals, {members.all}")

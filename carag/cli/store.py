@@ -313,10 +313,10 @@ def copy(
     ] = False,
     as_json: AsJson = False,
 ) -> int:
-    """Copy the rows of a store to another place; [b]carag backend switch[/b] then has them searched there.
+    """Copy the rows of a store to another place; [b]carag backend switch[/b] then makes searches use the copy.
 
-    The copy becomes visible once all of it has been read back and is the same. Can be killed at any point and run
-    again. An earlier copy is brought up to date. A password belongs in the environment.
+    The copy becomes visible once all of it has been read back and is the same. The command can be killed at any point
+    and run again. An earlier copy is brought up to date. A password belongs in the environment.
 
     [dim]carag backend copy --store store --from native --to postgresql://carag_rows@HOST/DATABASE[/dim]
     """
@@ -329,7 +329,7 @@ def copy(
 
 @backend.command()
 def switch(store: Store, to: _Target, as_json: AsJson = False) -> int:
-    """Have a store's rows searched in their copy, if the copy is the same to the last bit.
+    """Search a store's rows in their copy from now on, if the copy is the same to the last bit.
 
     From then on, commands need its place as [b]--backend[/b]. The rows that were searched before stay where they are.
 
@@ -440,7 +440,7 @@ def remove(
     ] = None,
     backend: BackendUrl = None,
 ) -> int:
-    """Remove documents, on record; their text stays for questions about the past.
+    """Remove documents, and record that; their text stays for questions about the past.
 
     What a removed document superseded stays superseded. If any id is not in the store, nothing is removed.
 

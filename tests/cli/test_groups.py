@@ -100,7 +100,7 @@ def test_what_if_names_persons_and_documents(store: Path, capsys: pytest.Capture
                 f"  opened {opened}",
             )
         ),
-        "all whom the lists of documents admit  documents opened: 1, closed: 0",
+        "everyone whom the documents' lists admit  documents opened: 1, closed: 0",
         "  opened rules",
         "for all principals, documents opened: 2, closed: 0",
     ]
