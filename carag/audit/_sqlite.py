@@ -38,7 +38,7 @@ _PRAGMAS: Final = (
 _MAX_ROWS_A_STATEMENT: Final = 128
 """Most rows that one INSERT statement adds."""
 _DAMAGED: Final = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
-"""SQLite's error codes of a damaged file."""
+"""SQLite's error codes for a damaged file."""
 
 
 class SqliteLink:
@@ -69,8 +69,8 @@ class SqliteLink:
         self._is_turn = False
         if sqlite3.threadsafety < 3:
             raise AuditUnavailable(
-                f"this Python's SQLite must not be shared by threads (threadsafety {sqlite3.threadsafety}); "
-                "use one that was built serialized, as is the default"
+                f"threads cannot share this Python's SQLite (threadsafety {sqlite3.threadsafety}); "
+                "use one built in serialized mode, which is the default"
             )
         if not create and not path.exists():
             raise CorruptFile(f"{path} is missing though the log exists; restore it from a backup")

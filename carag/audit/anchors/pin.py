@@ -99,10 +99,10 @@ def leads_to(old: Note, proof: ConsistencyProof, keys: Sequence[NoteKey]) -> Pin
             before.size,
         )
     if after.size < before.size:
-        reason = f"the log has {after.size} records and had {before.size}: it was rolled back"
+        reason = f"the log has {after.size} records but once had {before.size}: it was rolled back"
         return Pinned(Verdict.FAILED, reason, before.size)
     if before.size == 0:
-        return Pinned(Verdict.VERIFIED, "the log was empty then, which every log extends", 0)
+        return Pinned(Verdict.VERIFIED, "the log was empty then, and every log extends an empty one", 0)
     hold = verify_consistency(before.size, after.size, proof.hashes, before.root, after.root)
     if proof.old != before.size or not hold:
         reason = (

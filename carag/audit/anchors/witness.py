@@ -148,8 +148,8 @@ def _checked(witness: Witness, submission: Submission, reply: Reply) -> NoteSign
         )
     if abs(at - submission.now // 1_000_000) > CLOCK_TOLERANCE_SECONDS:
         raise AnchorUnavailable(
-            f"answers with a cosignature of time {at}, and it is {submission.now // 1_000_000} here: "
-            "an old one repeated, or one of the two clocks is wrong"
+            f"answers with a cosignature of time {at}, but here it is {submission.now // 1_000_000}: either an old "
+            "cosignature was repeated, or one of the two clocks is wrong"
         )
     return signature
 

@@ -48,7 +48,7 @@ CODES: Final = {
     "NO_ADMISSIBLE_EVIDENCE": "nothing that the session may use answers the question",
     "NOTHING_ABOUT_IT": "nothing that the session may use is about the company, person or time that the question names",
     "BELOW_GATE": "the best admissible passage is not similar enough",
-    "DRIFTED": "the questions asked had drifted, and the best admissible passage was not similar enough for that",
+    "DRIFTED": "the questions asked had drifted, and the best admissible passage was below the raised threshold",
     "TOO_FEW_WORDS": "the passages that the session may use contain too few of the question's words",
     "ASKED_BACK": "several documents match a question that names none, so the asker was asked which one is meant",
     "MODEL_DECLINED": "the generator said that it has no answer",

@@ -220,7 +220,7 @@ class LogReader(Stored):
         try:
             yield
         except sqlite3.Error as error:
-            hint = "; it was not closed: copy the directory to where you may write" if self._wal else ""
+            hint = "; it was not closed: copy the directory to a place you can write to" if self._wal else ""
             raise AuditUnavailable(f"{self._where} cannot be read: {error}{hint}") from error
 
 

@@ -59,7 +59,7 @@ class LogDirectory:
         if (url := _URL.match(str(path))) is not None:
             raise InvalidArgument(  # without the rest of the URL, which may hold a password
                 f"a log is opened in a directory, which keeps its keys and private values; got a {url[1]} URL. To "
-                "keep records in PostgreSQL share the store: carag share URL --store DIRECTORY"
+                "keep records in PostgreSQL, share the store: carag share URL --store DIRECTORY"
             )
         self.path = path
         self.records = path / "audit.db"

@@ -82,7 +82,7 @@ class GroupCommit(Generic[Item, Result]):
                 raise AuditUnavailable("the log is closed; open it again")
             if len(self._waiting) >= self._room:
                 raise AuditUnavailable(
-                    f"{self._room} records are waiting to be written; this one was not queued, try again later"
+                    f"{self._room} records are waiting to be written; this one was not queued; try again later"
                 )
             self._waiting.append(caller)
             self._news.notify()

@@ -150,7 +150,7 @@ def _targets_of(log: AuditLog, seq: int, fields: Collection[str]) -> list[Target
     record = log.record(seq)
     if record.kind in KINDS_NEVER_ERASED:
         raise InvalidArgument(
-            f"record {seq} is a {record.kind} record: its persons stay known (GDPR Art. 5(2))"
+            f"record {seq} is a {record.kind} record: the persons in it stay known (GDPR Art. 5(2))"
         )
     kept, gone = log.private.of_record(seq), log.private.erased_by(seq)
     wanted = set(fields) or {target.field for target in kept}

@@ -6,7 +6,7 @@ passages and their words, and it binds each passage by a digest of chunk id and 
 can find out which passage was removed.
 
 The laws, over every receipt and every choice: redacting twice is redacting once; the order does not matter; nothing
-that is still shown is changed; and a redacted receipt verifies exactly if the original does. For the last law, a
+that is still shown is changed; and a redacted receipt verifies if and only if the original does. For the last law, a
 receipt that does not verify is not redacted: without the altered part it might verify.
 """
 
@@ -71,7 +71,7 @@ def redact(
         raise InvalidArgument(f"the record commits to no {min(unknown)!r}; want {', '.join(known) or 'none'}")
     count = len(checked.record.hits)
     if missing := (set(passages) | set(proofs)) - set(range(1, count + 1)):
-        raise InvalidArgument(f"there is no passage {min(missing)}; the record names {count}, the first is 1")
+        raise InvalidArgument(f"there is no passage {min(missing)}; the record names {count}, counted from 1")
     fields: dict[str, Any] = encoding.decode(receipt[:-1])
     dropped = with_reading(drop)
     fields["openings"] = {name: one for name, one in fields["openings"].items() if name not in dropped}

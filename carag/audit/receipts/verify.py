@@ -123,7 +123,7 @@ def verify_receipt(data: bytes, vkey: str) -> Verification:
     data : bytes
         The receipt file's content.
     vkey : str
-        The log's public key, from a source you trust, not from the giver of the receipt. A log whose key was rotated
+        The log's public key, from a source you trust, not from the receipt's sender. A log whose key was rotated
         has several, one per line; any of them may have signed the receipt.
 
     Raises

@@ -74,7 +74,9 @@ class Erasure(Event):
         if not self.fields or list(self.fields) != sorted(set(self.fields)):
             raise InvalidArgument(f"erased fields are {quoted(self.fields)}; want each once, in order")
         if list(self.records) != sorted(set(self.records)) or len(self.records) not in (0, self.count):
-            raise InvalidArgument("the erased records must be as many as counted, each named once, ascending")
+            raise InvalidArgument(
+                "the erased records must match their count, each named once, in ascending order"
+            )
 
 
 def write_targets(targets: Iterable[Target]) -> str:
@@ -189,7 +191,7 @@ class Hold(Event):
         elif self.first is not None or self.last is not None:
             raise InvalidArgument(f"a hold on {self.scope} must not name records")
         if (self.action is HoldAction.RELEASED) != (self.placed is not None):
-            raise InvalidArgument("a release must name the record that placed the hold, a placement must not")
+            raise InvalidArgument("a release must name the record that placed the hold; a placement must not")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -222,7 +224,7 @@ class Disclosure(Event):
             Outcome.ANSWER,
             Outcome.REFUSE,
         ):
-            raise InvalidArgument(f"{' or '.join(OPENERS)} may open values, all other roles are refused")
+            raise InvalidArgument(f"{' or '.join(OPENERS)} may open values; all other roles are refused")
         if self.outcome is Outcome.REFUSE and self.role is not None:
             raise InvalidArgument(
                 f"a refused role is {quoted(self.role)}; want None, because it was not verified"

@@ -37,7 +37,7 @@ class EntityRule(Fields):
     def _check(self) -> None:
         if self.denied and self.kind is ListKind.DENY:
             raise InvalidArgument(
-                f"a deny list of {self.count} entities has {self.denied} denied ones; want one number"
+                f"a deny list of {self.count} entities has {self.denied} denied ones; want equal numbers"
             )
 
 

@@ -152,7 +152,7 @@ class Record:
         body = encoding.encode(fields)
         if len(body) > MAX_RECORD_BYTES:
             raise InvalidArgument(
-                f"the record has {len(body)} bytes, the limit is {MAX_RECORD_BYTES}; ask for fewer passages"
+                f"the record has {len(body)} bytes; the limit is {MAX_RECORD_BYTES}: ask for fewer passages"
             )
         return body
 

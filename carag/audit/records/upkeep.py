@@ -92,7 +92,9 @@ class KeyChange(Event):
         _fields.digest("public key", self.public, _SIZES[self.algorithm])
         for name, value, action in (("until", self.until, "rotate"), ("good", self.good, "revoke")):
             if (value is not None) != (self.action == action):
-                raise InvalidArgument(f"{name} is {quoted(value)}; only {action!r} has it, and must have it")
+                raise InvalidArgument(
+                    f"{name} is {quoted(value)}; {action!r} must have it, and nothing else may"
+                )
 
 
 @dataclass(frozen=True, slots=True)

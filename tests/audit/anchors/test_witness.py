@@ -253,7 +253,7 @@ def answers_of(log, outside):
     stranger = WitnessSigningKey("w.example/1", b"s" * 32).cosign(note, outside.NOW).to_line()
     other = key.cosign(Note(note.text.replace("\n5\n", "\n4\n"), ()), outside.NOW).to_line()
     return {
-        "a replayed cosignature": (200, "text/plain", old, "old one repeated"),
+        "a replayed cosignature": (200, "text/plain", old, "old cosignature was repeated"),
         "one from the future": (200, "text/plain", future, "clocks"),
         "one by a stranger": (200, "text/plain", f"{stranger}\n", "without a valid"),
         "one of another checkpoint": (200, "text/plain", f"{other}\n", "without a valid"),
