@@ -362,7 +362,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         metavar="KIND:ID",
         action="append",
         default=[],
-        help="who asks, for documents that are shared with some only; can be repeated",
+        help="a principal of the asker, for documents shared with certain people only; can be repeated",
     )
     parser.add_argument(
         "--backend", metavar="URL", help="where the store's vectors are, if not in its index file"

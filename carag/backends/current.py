@@ -75,7 +75,7 @@ class CurrentWords:
             again = self._backend.get(closed.keys.tolist(), at=at.epoch)
             if sorted(_tested(closed)) != sorted(_tested(again)):
                 raise BackendFault(
-                    "the backend returned a row with a different word or times from when asked for the row"
+                    "the backend returned a row whose word or times differ from those that it gives for its key"
                 )
         return closed.keys
 

@@ -58,7 +58,9 @@ class StateRoot:
         records = records_of(rows)
         keys = records["key"].astype(np.int64)
         if keys[0] <= self._last or not (np.diff(keys) > 0).all():
-            raise InvalidArgument("a key comes twice, or before one that was hashed; want ascending keys")
+            raise InvalidArgument(
+                "a key is repeated, or is less than one already hashed; want ascending keys"
+            )
         self._last = int(keys[-1])
         bytes_of = records.view(np.uint8).reshape(len(records), -1)
         is_there = np.ones(bytes_of.shape, bool)

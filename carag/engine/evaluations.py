@@ -29,7 +29,7 @@ _AT_ONCE: Final = 500
 
 
 class Evaluations:
-    """Records of what a store was measured by."""
+    """Puts on record that a store was measured."""
 
     def __init__(self, requests: Requests, lifetime: Lifetime) -> None:
         self._requests = requests

@@ -1,6 +1,6 @@
 """Make an embedder, a generator or a reranker from its name: one of CARAG's, or your own ``module:factory``.
 
-Only names that the caller gives may come here, never one that a store keeps, because importing runs code.
+Pass only names that the caller gives, never one that a store keeps, because importing runs code.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Follow up a request: explain a passage, record an answer generated elsewhere, or name what replaced cited documents.
 
-An explanation reveals nothing to a session whose existence the session may not know of.
+An explanation reveals nothing whose existence the session may not know of.
 """
 
 from __future__ import annotations

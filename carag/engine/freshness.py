@@ -267,7 +267,7 @@ def night_trigger(at: time, zone: ZoneInfo) -> Any:
     """Return a trigger of APScheduler that fires once a day, at a time of day in a zone.
 
     If clocks change, a time that a day lacks is reckoned as before the change, so that 02:00 comes when clocks show
-    03:00; of a time that a day has twice, the first counts. APScheduler's own ``CronTrigger`` (3.11.3) fires twice
+    03:00; if a day has a time twice, the first counts. APScheduler's own ``CronTrigger`` (3.11.3) fires twice
     then, and after a day of 23 hours it skips a day if the time is in the hour after midnight.
 
     Examples

@@ -164,7 +164,7 @@ def _held(source: Path, place: Address, held: ExitStack) -> bool:
         held.enter_context(AuditLog.open(source))  # which first ends what a killed process left
         return False
     if known != place:
-        raise InvalidArgument(f"{source} was moved to {known}, not to {place}; give the former")
+        raise InvalidArgument(f"{source} was moved to {known}, not to {place}; give the first of the two")
     held.callback(WriterLock(source / "audit.lock").release)
     return True
 

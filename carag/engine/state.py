@@ -60,7 +60,7 @@ class StoreState:
             if not is_ours:
                 if self._tree.note("known") is not None:
                     _logger.warning(
-                        "%s belongs to another store, or to no instant of this one; building it again",
+                        "%s belongs to another store, or to a state this one never had; building it again",
                         self._path,
                     )
                 self._tree.clear()

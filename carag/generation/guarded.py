@@ -180,7 +180,7 @@ def _nothing_about(topic: Topic) -> str:
     similar = f" Some of them speak of “{topic.similar}”." if topic.similar else ""
     return (
         f"None of the documents this session may use is about {topic.absent or topic.understood}.{similar} If the "
-        "question means somebody or some time else, name it as the documents do."
+        "question means another person or time, name it as the documents do."
     )
 
 

@@ -1,7 +1,7 @@
 """Compute the history of every document from the acts of other documents, whatever their order of arrival.
 
-All doubt is resolved towards hiding: an act applies to every document that bears the name, and the earliest of several
-acts counts. An act never begins before the minute in which its own document is public.
+All doubt is resolved in favour of hiding: an act applies to every document that bears the name, and the earliest of
+several acts counts. An act never begins before the minute in which its own document is public.
 """
 
 from __future__ import annotations

@@ -144,7 +144,7 @@ class Decision:
         expires_at: int = NEVER,
         audience: Audience = NO_LISTS,
     ) -> bool:
-        """Test one passage: admissible exactly if :meth:`reasons` is empty, at the same cost whatever hides it.
+        """Test one passage: admissible if and only if :meth:`reasons` is empty, at the same cost whatever hides it.
 
         Examples
         --------

@@ -86,7 +86,7 @@ class Session:
         The entities to which a request restricted itself by :meth:`narrow`. This grants nothing, so it never counts as
         the ``allow_entities`` that a cell demands.
     principals : frozenset of str
-        Who asks, as the host knows it, for documents that are shared with some only: texts of a kind and an id, such as
+        Who asks, as the host knows it, for documents shared with some people only: texts of a kind and an id, such as
         ``"user:ana"`` and ``"group:treasury"``. Groups that hold these are found in the store's own memberships.
         Without any, only documents for everybody are found. Recorded only as a salted commitment.
     acting_as : frozenset of str, optional

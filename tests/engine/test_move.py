@@ -200,7 +200,7 @@ def test_a_run_that_was_killed_keeps_the_store_shut_until_it_is_finished(
     remember(source.home, shared_place(sharing.address(schema)), MOVED_TO)
     with pytest.raises(InvalidArgument, match="run it again"):
         Engine.open(source.home)
-    with pytest.raises(InvalidArgument, match="give the former"):
+    with pytest.raises(InvalidArgument, match="give the first of the two"):
         moved(source, sharing, other)
     moved(source, sharing, schema)
     assert source.checkpoint == examine_log(source.home.parent / "new").checkpoint

@@ -50,7 +50,7 @@ def open_place(db: Any, schema: str, collection: str, dim: int | None) -> Postgr
     except errors.InsufficientPrivilege:
         raise BackendUnavailable(
             f"the account may not use or create schema {schema}, or the collection {quoted(collection)} in it; have "
-            "the owner open the collection with dim, and let the account use it with let_use()"
+            "the owner open the collection with dim, and grant the account its use with let_use()"
         ) from None
     except (errors.FeatureNotSupported, errors.UndefinedFile):
         raise BackendUnavailable(
@@ -81,7 +81,7 @@ def read_place(db: Any, collection: str) -> PostgresCollection:
     ).fetchone()
     if row is None:
         raise BackendUnavailable(
-            f"the account may not see the collection {quoted(collection)}; have its owner let the account use it"
+            f"the account may not see the collection {quoted(collection)}; have its owner call let_use()"
         )
     own, shard, dim, server, extension, is_fenced = row
     check_version(extension)

@@ -79,7 +79,7 @@ class Register(NamedTuple):
             return cls(int(epoch), int(dim), tuple(map(int, rows)), dict(words), Sweep(*sweep))
         except MALFORMED as error:
             raise BackendFault(
-                "the register of a backend is not valid, or of a version before rows had audiences; restore it, "
+                "the register of a backend is not valid, or was written before rows had audiences; restore it, "
                 "or build it again"
             ) from error
 

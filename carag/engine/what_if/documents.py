@@ -1,6 +1,6 @@
 """Tell which documents another policy table would open and close for each cell.
 
-Judged are the labels that hold at one minute, whatever their audience, for sessions that add no restriction to their
+The labels that hold at one minute are judged, whatever their audience, for sessions that add no restriction to their
 cell. A passage counts by itself: a document opens if any of its passages does, and may close with another.
 """
 

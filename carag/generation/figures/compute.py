@@ -129,7 +129,7 @@ def _figure(asked: Asked, value: Decimal, found: Mapping[str, Entry]) -> Figure:
     cited = tuple(dict.fromkeys(one.cell.position for one in entries))
     marks = "".join(f" [{at + 1}]" for at in cited)
     digits = "digit" if places == 1 else "digits"
-    lines = [f"{asked.name} = {steps} = {end} (rounded to {places} {digits} behind the point){marks}"]
+    lines = [f"{asked.name} = {steps} = {end} (rounded to {places} {digits} after the decimal point){marks}"]
     lines += [f"{said(one)} [{one.cell.position + 1}]" for one in entries]
     every = tuple(dict.fromkeys(quote for one in entries for quote in quotes(one)))
     is_scaled = asked.result is not Result.AMOUNT or all(one.unit.scale is not None for one in entries)

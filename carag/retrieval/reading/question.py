@@ -1,4 +1,4 @@
-"""Read what a question names: companies, titles, periods, kinds of documents, sections; and if it wants the latest.
+"""Read what a question names: companies, titles, periods, kinds, sections, and whether it wants the latest.
 
 No model is used: a reading depends on the question and the tables given alone. It can only order what a session admits.
 What is ambiguous is left out.

@@ -47,7 +47,7 @@ def respelt(question: str, count: Callable[[Sequence[str]], Sequence[int]]) -> R
     """Return a question with its misspelt words mended; None if no word is misspelt.
 
     - ``question``: only words of what it asks are looked at; see :func:`carag.retrieval.reading.asking`.
-    - ``count``: tells of each of some terms how many passages that the session may use hold it.
+    - ``count``: tells for each of some terms how many passages that the session may use hold it.
 
     Examples
     --------

@@ -3,8 +3,8 @@
 This is a pure function of a set of facts, in any order. A filing's history is a sequence of spans, from the minute it
 became public; each span has bits and, for every bit, the accession number of the filing that sets it (the earliest, if
 there are several). Times are intervals: a filing whose hour is unknown became public in ``[since, public_at]``. All
-doubt is resolved towards hiding: in the order of two filings, in the minute from which an event hides (its earliest),
-and in the minute from which a restatement makes admissible again (its latest).
+doubt is resolved in favour of hiding: in the order of two filings, in the minute from which an event hides (its
+earliest), and in the minute from which a restatement makes admissible again (its latest).
 
 Every rule is about filings that share a CIK, so a new filing can change only their histories. If only the metadata of a
 filing is known (:mod:`carag.profiles.edgar.rules.metadata_only`), a fact that its text would show is a doubt like any

@@ -1,7 +1,7 @@
 """Match periodic reports by period, and unmatched amendments to the reports they may amend.
 
 A filer whose fiscal year ends on a weekday (52 or 53 weeks) may state the month's last day in one header and the fiscal
-year's last day in another, and an amendment may state no period. All doubt is resolved towards hiding.
+year's last day in another, and an amendment may state no period. All doubt is resolved in favour of hiding.
 """
 
 from __future__ import annotations
