@@ -27,6 +27,7 @@ from carag.limits import (
     check_name,
     check_question,
     check_text,
+    document_of_chunk,
     quoted,
     shown,
 )
@@ -90,6 +91,17 @@ def test_a_form_is_what_edgar_s_look_like() -> None:
     """It begins with a letter or a digit."""
     assert all(passes(check_form, form) for form in ("10-K/A", "SC 13D", "X&(Y)_z.1"))
     assert not any(passes(check_form, form) for form in ("", None, " 10-K", "/A", "-K"))
+
+
+@given(
+    st.text("a:.v2/", max_size=12) | st.text(max_size=MAX_ID), st.integers(2, COUNT), st.integers(0, COUNT)
+)
+def test_a_passage_s_id_names_its_document_and_version(text: str, version: int, number: int) -> None:
+    """Whatever the document's id looks like; an id without a number, which only a caller makes up, is a document's."""
+    if passes(check_id, text):
+        assert (text, 1) == document_of_chunk(f"{text}:{number:05d}")
+        assert (text, version) == document_of_chunk(f"{text}.v{version}:{number:05d}")
+    assert ("memo", 1) == document_of_chunk("memo")
 
 
 @given(st.text(max_size=MAX_ID + 5))
