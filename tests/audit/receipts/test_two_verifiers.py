@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given
 
 from carag.audit import (
+    Check,
     HeadRows,
     RecordKind,
     SigningKey,
@@ -131,6 +132,17 @@ def test_heads_verify_whichever_of_the_two_passages_is_left_out(build, left_out)
     receipt, vkey = build.forge(build.record(event=build.access(heads=(HeadRows(1, 2, 0, 9),))))
     less = redact(receipt.to_bytes(), passages={left_out})
     assert compare([receipt.to_bytes(), less], vkey)[:2] == ({Verdict.VERIFIED: 2}, [])
+
+
+@pytest.mark.parametrize(
+    ("lender", "more", "verdict"), [(2, 0, "VERIFIED"), (2, 1, "FAILED"), (3, 0, "FAILED")]
+)
+def test_heads_end_with_the_text_of_a_passage_that_there_is(build, lender, more, verdict):
+    """And not after it; a passage that does not exist holds nothing."""
+    end = len(build.passages()[1].text) + more if lender == 2 else 1
+    receipt, vkey = build.forge(build.record(event=build.access(heads=(HeadRows(1, lender, 0, end),))))
+    assert compare([receipt.to_bytes()], vkey)[:2] == ({Verdict[verdict]: 1}, [])
+    assert (verify_receipt(receipt.to_bytes(), vkey).stopped_at is Check.PASSAGES) == (verdict == "FAILED")
 
 
 def test_the_page_has_the_table_and_every_kind():
