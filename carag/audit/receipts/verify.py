@@ -260,7 +260,7 @@ def _check_passages(envelope: Envelope, record: Record) -> tuple[tuple[str, str]
                     continue
         raise _Stop(Verdict.FAILED, Check.PASSAGES, f"passage {number} is not the one of {hit.name}")
     for rows in record.event.heads if isinstance(record.event, Access) else ():
-        lender = passages[rows.lender - 1 : rows.lender]  # empty without such a passage, which holds nothing
+        lender = passages[rows.lender - 1 : rows.lender]  # empty if there is no such passage
         if lender != [None] and rows.end > sum(len(one[1]) for one in lender if one):
             said = f"passage {rows.lender} does not hold the heads of passage {rows.hit}"
             raise _Stop(Verdict.FAILED, Check.PASSAGES, said)

@@ -177,7 +177,7 @@ def _accounts(claim: str, norm: _Norm) -> bool:
     if _MODAL.search(text) is None and UNDOING.search(text) is None:
         return False
     ours = {*signs(without_quantities(claim))} - _HARMLESS
-    # A figure may state the time: "within ten days" of what the rule calls "after".
+    # A figure may state the order: "within ten days" for what the rule calls "after".
     orders = all(one.search(text) for one in (_BEFORE, _AFTER) if one.search(claim))
     return orders and ours <= signs(text).keys()
 
