@@ -253,7 +253,6 @@ def _listing(
         allow_entities=frozenset.intersection(*walls) if walls else None,
         deny_entities=denied | {NO_ENTITY} if denied else (),
         allow_if_any=is_access and session.audit_clients is None,
-        audiences=policy.audience_list,
     )
 
 

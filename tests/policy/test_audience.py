@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from hypothesis import given
@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from carag.errors import InvalidArgument
 from carag.policy import NO_LISTS, NOBODY, Audience, Decision, Identity, Mask, Policy, Session
-from carag.policy.audience import MAX_PRINCIPALS, one_spelling, principals
+from carag.policy.audience import MAX_AUDIENCE, MAX_PRINCIPALS, one_spelling, principals
 
 PEOPLE = [f"user:{name}" for name in "abc"] + [f"group:{name}" for name in "xyz"]
 some = st.frozensets(st.sampled_from(PEOPLE))
@@ -116,3 +116,61 @@ def test_narrowing_keeps_what_deny_lists_test() -> None:
     assert narrowed.narrow(principals=["group:desk"]).acting_as == frozenset()
     with pytest.raises(InvalidArgument, match="not among the session's principals"):
         Session(role="r", purpose="p", principals={"user:ana"}, acting_as=frozenset({"user:bo"}))
+    with pytest.raises(InvalidArgument, match="principals is"):
+        session.narrow(principals="user:ana")
+
+
+def test_narrowing_groups_requests_or_leaves_them_grouped() -> None:
+    session = Session(role="r", purpose="p", conversation="a")
+    assert [session.narrow().conversation, session.narrow(conversation="b").conversation] == ["a", "b"]
+
+
+@given(st.frozensets(st.integers(0, 5)), st.integers(0, 6))
+def test_a_policy_admits_its_audiences_and_everybody_s(audiences: frozenset[int], audience: int) -> None:
+    """Whether they are given or taken over, and with any masks; the repr says only that there are some."""
+    policy = Policy(Mask(1), deny_entities=[7], audiences=audiences)
+    assert policy.admits_audience(audience) == (audience in {0, *audiences})
+    assert policy == Policy(Mask(1), deny_entities=[7]).with_audiences(policy.audience_list)
+    assert ("audiences=<listed>" in repr(policy)) == bool(audiences - {0})
+
+
+def test_audiences_are_numbers_of_32_bits() -> None:
+    assert Policy(audiences=[MAX_AUDIENCE]).audiences == (MAX_AUDIENCE,)
+    for bad in ([MAX_AUDIENCE + 1], [1, MAX_AUDIENCE + 1], [-1]):
+        with pytest.raises(InvalidArgument, match="audiences holds"):
+            Policy(audiences=bad)
+
+
+class Stored(NamedTuple):
+    """A passage as a store gives it."""
+
+    word: int
+    public_at: int
+    expires_at: int
+    subjects: tuple[int, ...]
+    audience: Audience
+
+
+ANA = Identity(frozenset({"user:ana"}), frozenset({"user:ana"}))
+OPEN = Stored(WORD, 5, 9, (3,), Audience(["user:ana"]))
+
+
+@pytest.mark.parametrize(
+    ("change", "is_admitted"),
+    [
+        ({}, True),
+        ({"word": 0}, False),
+        ({"public_at": 8}, False),
+        ({"expires_at": 7}, False),
+        ({"subjects": (4,)}, False),
+        ({"audience": Audience(["user:bo"])}, False),
+    ],
+)
+def test_a_stored_passage_is_judged_by_each_of_its_fields(
+    change: dict[str, Any], *, is_admitted: bool
+) -> None:
+    """And explained by them."""
+    policy = Policy(Mask(), allow_entities=[3])
+    decision = Decision("r", "p", policy, 7, None, True, "", identity=ANA)
+    one = OPEN._replace(**change)
+    assert (decision.admits_labelled(one), decision.reasons_for(one) == ()) == (is_admitted, is_admitted)

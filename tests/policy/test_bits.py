@@ -191,6 +191,7 @@ def test_what_could_mean_other_bits_is_refused_in_every_place(place: str) -> Non
 
 def test_an_array_of_vectors_is_as_many_words() -> None:
     """It is the only way to write several words; control bits and fractions are refused."""
+    assert policy_word(np.array([0])) == VERSION_WORD
     words = policy_word(np.array([1, 1 << 11, POLICY_BITS]))
     assert words.dtype == np.uint32
     assert words.tolist() == [VERSION_WORD | bits for bits in (1, 1 << 11, POLICY_BITS)]

@@ -92,7 +92,7 @@ def test_a_list_that_changes_is_another_list():
 def test_numbers_of_numpy_are_not_taken_for_the_bytes_that_they_are_like():
     """In any order; bytes are not numbers."""
     for _ in range(2):
-        assert (1,) == entity_list("listed", [np.int64(1)]).numbers
+        assert (1, MAX_LISTED) == entity_list("listed", [np.int64(1), np.int64(MAX_LISTED)]).numbers
         with pytest.raises(InvalidArgument, match="want integers"):
             entity_list("listed", [np.int64(1).tobytes()])
 

@@ -23,6 +23,7 @@ from carag.policy import (
     bits_of,
     policy_word,
 )
+from carag.policy.mask import check_policy
 from carag.policy.word import flags_named
 
 vectors = st.integers(0, POLICY_BITS)
@@ -225,3 +226,12 @@ def test_policies_are_the_same_only_if_every_part_is(
 
     for other in others:
         assert (said(policy) == said(other)) is (policy == other)
+
+
+def test_a_policy_is_a_policy_or_a_mask_and_not_a_subclass_of_either() -> None:
+    """It could admit more."""
+    check_policy(Policy())
+    check_policy(Mask())
+    for bad in (None, Policy, type("Wider", (), {"masks": ()})()):
+        with pytest.raises(InvalidArgument, match="nothing is searched without one"):
+            check_policy(bad)

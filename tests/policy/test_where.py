@@ -85,6 +85,8 @@ def test_a_number_keeps_its_value() -> None:
     """None of eighteen digits is lost, and no fraction."""
     assert in_one_form("it", "123456789012345678", "number") == 123456789012345678
     assert [in_one_form("it", value, "number") for value in (1.5, "-0.25", 7.0)] == [1.5, -0.25, 7]
+    assert in_one_form("it", -(2**63), "number") == -(2**63)
+    assert [type(in_one_form("it", sign * 2.0**63, "number")) for sign in (1, -1)] == [float, float]
 
 
 @pytest.mark.parametrize("kind", ["text", "number", "date", "boolean"])
