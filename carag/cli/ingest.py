@@ -213,7 +213,7 @@ def ingest(
         typer.Option(
             metavar="MODULE:FUNCTION",
             help="Your own reader: it takes PATH and returns documents and, for each file that is not a document, a "
-            "text that says why.",
+            "message that says why.",
         ),
     ] = None,
     retain: Retain = None,

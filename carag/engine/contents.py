@@ -129,7 +129,7 @@ class Contents:
         found = list(read)
         if odd := [one for one in found if not isinstance(one, Document | str)]:
             raise InvalidArgument(
-                f"the reader returned a {type(odd[0]).__name__}; want carag.Document objects, and a text for each "
+                f"the reader returned a {type(odd[0]).__name__}; want carag.Document objects, and a message for each "
                 "thing that is not a document"
             )
         documents = [one for one in found if isinstance(one, Document)]

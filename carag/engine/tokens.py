@@ -227,7 +227,9 @@ def _named(claims: Mapping[str, Any], claim: str, kind: str) -> list[str]:
         )
     values = claims[claim] if isinstance(claims[claim], list) else [claims[claim]]
     if not all(isinstance(one, str) for one in values):
-        raise Refused("TOKEN_CLAIM_INVALID", f"the claim {quoted(claim)} is not a text or a list of texts")
+        raise Refused(
+            "TOKEN_CLAIM_INVALID", f"the claim {quoted(claim)} is not a string or a list of strings"
+        )
     return [f"{kind}:{one}" for one in values]
 
 

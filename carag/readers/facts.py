@@ -62,7 +62,7 @@ def _check_fact(name: str, value: object) -> None:
             raise InvalidArgument(f"{name} is {quoted(value)}; want an integer of 64 bits")
     else:
         raise InvalidArgument(
-            f"{name} is {quoted(value)}; want a text, a number, true, false or a list of texts"
+            f"{name} is {quoted(value)}; want text, a number, true, false or a list of strings"
         )
 
 
@@ -95,4 +95,4 @@ def with_id_as_text(stated: dict[str, Fact]) -> dict[str, Fact]:
         return stated
     if type(identity) is int:
         return {**stated, "id": str(identity)}
-    raise CorruptFile(f"the id is {quoted(identity)}; want a text or an integer")
+    raise CorruptFile(f"the id is {quoted(identity)}; want text or an integer")

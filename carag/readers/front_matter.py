@@ -96,11 +96,13 @@ def _items(inside: str) -> list[str]:
             word, comma, rest = inside.partition(",")
             word = word.rstrip(" \t")
             if _NOT_IN_ITEM.search(word):
-                raise CorruptFile(f"{quoted(word)} is not a valid list item; put texts with []{{}} in quotes")
+                raise CorruptFile(
+                    f"{quoted(word)} is not a valid list item; put text with []{{}} in it in quotes"
+                )
             item = _scalar(word)
             inside = rest
         if not isinstance(item, str):
-            raise CorruptFile(f"{quoted(item)} is not a text; put such list items in quotes")
+            raise CorruptFile(f"{quoted(item)} is not text; put such list items in quotes")
         inside = rest.lstrip(" \t")
         if comma and not inside:
             raise CorruptFile("the list ends with a comma; remove it")

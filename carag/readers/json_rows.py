@@ -100,7 +100,7 @@ def content_of_row(line: bytes | None, *, leaves_out: Callable[[str], bool] | No
     row = row_of(line)
     text = row.pop("text", None)
     if not isinstance(text, str):
-        raise CorruptFile("the field 'text' is missing or not a text; want the document's text")
+        raise CorruptFile("the field 'text' is missing or not a string; want the document's text")
     if "id" not in row:
         raise CorruptFile(
             "the field 'id' is missing; state one, because line numbers change when lines are added"

@@ -59,7 +59,7 @@ class PackagedFile:
     def _check(self, actual: str) -> None:
         if actual != self.sha256:
             raise ModelUnavailable(
-                f"{self.path} has SHA-256 {actual}, want {self.sha256}: it is another version, or altered; "
+                f"{self.path} has SHA-256 {actual}; want {self.sha256}: it is another version, or was altered; "
                 f"{self._remedy}"
             )
 

@@ -52,7 +52,7 @@ def encode(value: Json) -> bytes:
         return text.encode("utf-8")
     except UnicodeEncodeError as error:
         raise InvalidArgument(
-            f"a text has a lone surrogate, which UTF-8 cannot carry: {error.reason}"
+            f"a string has a lone surrogate, which UTF-8 cannot carry: {error.reason}"
         ) from error
 
 

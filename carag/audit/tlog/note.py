@@ -87,7 +87,7 @@ class Note:
             raise CorruptFile("the note has a control character other than a newline")
         body, blank, lines = text.rpartition("\n\n")
         if not (body and blank and lines.endswith("\n")):
-            raise CorruptFile("a note is a text, a blank line and signature lines, each ending in a newline")
+            raise CorruptFile("a note is text, a blank line and signature lines, each ending in a newline")
         signature_lines = lines[:-1].split("\n")
         if len(signature_lines) > MAX_SIGNATURES:
             raise CorruptFile(f"a note has at most {MAX_SIGNATURES} signatures")

@@ -204,12 +204,10 @@ def checked(taken: Mapping[str, object], name: str, question: str, row_of: Mappi
     if text is not None and not isinstance(text, str):
         raise refuse(f"text is {quoted(text)}", "a str, or None from a mere retriever")
     if text is not None and _SURROGATE.search(text):
-        raise refuse("the text contains half a surrogate pair", "a text that UTF-8 can encode")
+        raise refuse("the text contains half a surrogate pair", "text that UTF-8 can encode")
     if not isinstance(outcome, str) or outcome not in _OUTCOMES:
         raise refuse(f"outcome is {quoted(outcome)}", f"one of {', '.join(_OUTCOMES)}")
     if outcome == "answer" and text is not None and not text.strip():
-        raise refuse(
-            "the text of an answer is empty", "a text, None from a mere retriever, or another outcome"
-        )
+        raise refuse("the text of an answer is empty", "text, None from a mere retriever, or another outcome")
     # Our own string and not the equal member of an enumeration, which str() may write differently.
     return OwnAnswer(tuple(row_of[one] for one in ids), text, _OUTCOMES[_OUTCOMES.index(outcome)])

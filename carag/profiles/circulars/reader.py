@@ -165,7 +165,7 @@ def _told(one: Statement) -> str:
 
 def _text(name: str, value: object) -> str:
     if not isinstance(value, str) or not value.strip():
-        raise InvalidArgument(f"{name} is {value!r}; want a text, or a list of texts")
+        raise InvalidArgument(f"{name} is {value!r}; want a string, or a list of strings")
     return value.strip()
 
 
