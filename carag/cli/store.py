@@ -210,7 +210,7 @@ def backup(
     """Copy a store, even while it is in use, with every record acknowledged before the copy began.
 
     Text, labels, vectors, log and private values are consistent; index and words are not copied, because restoring
-    makes them again. Nothing appears at either place before all is copied and the log's records are hashed again.
+    rebuilds them. Nothing appears at either place before all is copied and the log's records are hashed again.
 
     [dim]carag backup --store store --to backups/monday --keys safe/monday[/dim]
     """

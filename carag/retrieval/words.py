@@ -89,9 +89,9 @@ class LabelChanges(NamedTuple):
 
 
 class KeptWords:
-    """The words of a store's passages under its open labels, in a file next to the store that can be made again.
+    """The words of a store's passages under its open labels, in a file next to the store that can be rebuilt.
 
-    It is made again if it is missing, damaged in its header, made with other rules for terms, or not the one that this
+    It is rebuilt if it is missing, damaged in its header, made with other rules for terms, or not the one that this
     store saved last. CorruptFile if it fails other checks.
 
     - ``known_at``: the store's instant of the labels, in microseconds since 1970; -1 before the first.
@@ -174,7 +174,7 @@ class KeptWords:
         try:
             index = TextIndex.load(self._path)
         except CorruptFile as error:
-            raise CorruptFile(f"{error}; delete {self._path}, and the next opening makes it again") from error
+            raise CorruptFile(f"{error}; delete {self._path}, and the next opening rebuilds it") from error
         self.known_at = int(self._store.own_get("words_known") or -1)
         return index
 
@@ -186,5 +186,5 @@ def header_hash(path: Path, size: int) -> str:
             return hashlib.sha256(file.read(size)).hexdigest()
     except OSError as error:
         raise CorruptFile(
-            f"{path} cannot be read: {error.strerror}; delete it, and the next opening makes it again"
+            f"{path} cannot be read: {error.strerror}; delete it, and the next opening rebuilds it"
         ) from error

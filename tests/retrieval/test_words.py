@@ -314,7 +314,7 @@ def test_damage_behind_a_sound_header_is_refused_and_says_what_to_delete(shop: S
         content = bytearray(shop.file.read_bytes())
         content[-1] ^= 1
         shop.file.write_bytes(content)
-        with pytest.raises(CorruptFile, match=r"delete .*index\.words, and the next opening makes it again"):
+        with pytest.raises(CorruptFile, match=r"delete .*index\.words, and the next opening rebuilds it"):
             KeptWords(store, shop.file, HEADING)
         shop.file.unlink()
         kept = KeptWords(store, shop.file, HEADING)

@@ -11,7 +11,7 @@
 
 The file is canonical JSON (RFC 8785) and one newline, so every byte of it is determined. A hit's proof holds
 ``{"from", "path", "sides", "until"}`` (:mod:`carag.audit.state.proof`). A receipt holds the question and the answer in
-clear: it belongs to the person who asked. A receipt that the log made again holds neither, and has null for each hit's
+clear: it belongs to the person who asked. A receipt that the log reissued holds neither, and has null for each hit's
 proof.
 
 The holder may omit parts (:mod:`carag.audit.receipts.redact`): an opening, a hit's proof (null), the opening of an
@@ -106,7 +106,7 @@ class Receipt:
         Raises
         ------
         InvalidArgument
-            If the file cannot be written. The record stays in the log, which can make the receipt again.
+            If the file cannot be written. The record stays in the log, which can reissue the receipt.
         """
         write_receipt(path, self.to_bytes())
 

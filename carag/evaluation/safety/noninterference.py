@@ -2,7 +2,7 @@
 
 Noninterference (Goguen and Meseguer, 1982) means that what is hidden from a session changes nothing in its answers.
 Every inadmissible label is deleted from the second store with its passage and vector, as is every filing that has
-nothing left; the files next to the store, which are copies of it, are made again. Both are asked through
+nothing left; the files next to the store, which are copies of it, are rebuilt. Both are asked through
 :meth:`carag.Engine.ask`. All that the session gets must be equal, similarities to the last bit, with three exceptions:
 remaining labels are kept as they are, so a state bit such as *superseded* stays although its cause is deleted; the
 receipt names its log; and roles that may know about hidden neighbours are rightly shown them.
@@ -121,7 +121,7 @@ def compare_rebuilt_stores(
             generator=models.generator,
             gate=models.gate,
             clock=lambda: truth.now,
-            accept={"labels"} if home != store else (),  # which makes the index again
+            accept={"labels"} if home != store else (),  # which rebuilds the index
             **where.settings(home),
         ) as engine:
             return [session_view(engine.ask(pair.question.text, pair.session)) for pair in some]
