@@ -5,6 +5,7 @@
     python -m bench.ann --sets mixture-26k-1024,text-26k-384 --out bench/ann/results/NAME.jsonl
     python -m bench.ann build --sets mixture-200k-384 --rounds 3 --out bench/ann/results/NAME.jsonl
     python -m bench.ann large --sets stream-10m-96 --variants word --dtypes int8 --out FILE
+    python -m bench.ann audiences --sets mixture-1m-128 --out FILE
     python -m bench.ann report --out bench/ann/REPORT.md --page docs/benchmarks.md
     python -m bench.ann --fast --out FILE
 """
@@ -16,15 +17,16 @@ import os
 import sys
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
+from bench.ann import audiences
 from bench.ann.datasets import SETS, default_cache
 from bench.ann.peers import PEERS
 from bench.ann.policies import SHARES
 from bench.ann.report import plot, replace_section, report, summary
 from bench.ann.results import read
 from bench.ann.run import Settings
-from bench.ann.session import Scope, run, run_builds, run_large, run_tax, writer
+from bench.ann.session import Scope, run, run_audiences, run_builds, run_large, run_tax, writer
 from carag.errors import CaragError
 
 if TYPE_CHECKING:
@@ -41,6 +43,7 @@ FAST_SCOPE: Final = {
     "peers": ("numpy-grouped", "hnswlib-callback"),
     "shares": (1.0, 0.1, 0.01, 0.0),
 }
+FAST_LISTS: Final = FAST_SCOPE | {"peers": ("pgvector-rls",), "shares": audiences.SHARES}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -64,11 +67,18 @@ def _parser() -> argparse.ArgumentParser:
         ("run", run, "every cell, one query at a time on one core (the default)"),
         ("build", run_builds, "how long a graph takes to build, against hnswlib's"),
         ("tax", run_tax, "a policy against an index of the admissible rows alone"),
+        (
+            "audiences",
+            run_audiences,
+            "rows that are shared with groups, as a session with 300 groups finds them",
+        ),
         ("large", run_large, "many rows from a stream: built, mapped and searched"),
     ):
         one = commands.add_parser(name, help=about)
-        one.set_defaults(command=partial(_measure, measure))
         _add_options(one)
+        one.set_defaults(command=partial(_measure, measure, FAST_SCOPE))
+        if measure is run_audiences:
+            one.set_defaults(command=partial(_measure, measure, FAST_LISTS), shares=audiences.SHARES)
     written = commands.add_parser(
         "report", help="write the report, and the section of a page, from result files"
     )
@@ -104,7 +114,9 @@ def _add_options(one: argparse.ArgumentParser) -> None:
     one.add_argument("--fast", action="store_true", help="a smoke run of less than a minute")
 
 
-def _measure(measure: Callable[..., None], options: argparse.Namespace) -> None:
+def _measure(
+    measure: Callable[..., None], fast: dict[str, tuple[Any, ...]], options: argparse.Namespace
+) -> None:
     settings = Settings(
         seconds=options.seconds,
         rounds=options.rounds,
@@ -113,7 +125,7 @@ def _measure(measure: Callable[..., None], options: argparse.Namespace) -> None:
     )
     chosen = {"sets": options.sets, "peers": options.peers, "shares": options.shares}
     scope = Scope(
-        **(FAST_SCOPE | ({"peers": options.peers} if options.peers else {}) if options.fast else chosen),
+        **(fast | ({"peers": options.peers} if options.peers else {}) if options.fast else chosen),
         cache=options.cache,
         variants=options.variants,
         dtypes=options.dtypes,

@@ -73,6 +73,8 @@ _MIXTURES: Final = {
     "mixture-26k-1024": Mixture(queries=QUERIES),
     "mixture-200k-384": Mixture(rows=200_000, dim=384, queries=QUERIES),
     "mixture-1m-128": Mixture(rows=1_000_000, dim=128, queries=QUERIES),
+    "mixture-200k-128": Mixture(rows=200_000, dim=128, queries=QUERIES),
+    "mixture-20k-128": Mixture(rows=20_000, dim=128, queries=QUERIES),
     "mixture-5k-64": Mixture(rows=5_000, dim=64, queries=200, clusters=100, local_dim=24),
 }
 _STREAMED: Final = {

@@ -49,6 +49,10 @@ class Rows:
     """Of the labels above; in the name of every kept index that holds them."""
     sessions: bool = True
     """Whether requests with ``as_of`` and ``denied`` will be asked."""
+    audiences: NDArray[np.uint32] | None = None
+    """(n,) numbers of the lists of groups that may see the rows; None: everybody may."""
+    lists: tuple[tuple[int, ...], ...] = ()
+    """The groups of every audience, by its number; that of 0 is empty, and no row has it."""
 
     def some(self, ids: NDArray[np.int64]) -> Rows:
         """Take the labels of some rows, without their vectors."""
@@ -58,7 +62,13 @@ class Rows:
             words=self.words[ids],
             public_at=self.public_at[ids],
             entities=self.entities[ids],
+            audiences=None if self.audiences is None else self.audiences[ids],
         )
+
+    def groups(self) -> list[tuple[int, ...]]:
+        """List the groups of every row, for peers that keep them there."""
+        assert self.audiences is not None
+        return [self.lists[audience] for audience in self.audiences.tolist()]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -70,11 +80,22 @@ class Request:
     as_of: int | None = None
     denied: NDArray[np.uint32] | None = None
     """Entities whose rows are closed, in no order."""
+    groups: tuple[int, ...] | None = None
+    """The groups of the session, ascending; None: it is not asked who may see a row."""
+    shared: NDArray[np.bool_] | None = None
+    """(audiences,) which of them list one of these groups: what a store finds for a session."""
+    twin: int = 0
+    """The bit of a word that the same rows have."""
 
     @property
     def is_open(self) -> bool:
         """Whether it admits everything, so that an engine may search without a filter."""
-        return not (self.required | self.forbidden) and self.as_of is None and self.denied is None
+        return (
+            not (self.required | self.forbidden)
+            and self.as_of is None
+            and self.denied is None
+            and self.groups is None
+        )
 
     def masked(self, required: int, forbidden: int) -> Request:
         """Return the same request with other masks."""
@@ -89,6 +110,8 @@ class Request:
             open_rows &= rows.public_at <= self.as_of
         if self.denied is not None:
             open_rows &= ~self.denied_table(rows.entity_count)[rows.entities]
+        if self.shared is not None:
+            open_rows &= self.shared[rows.audiences]
         return open_rows
 
     def denied_table(self, entities: int) -> NDArray[np.bool_]:

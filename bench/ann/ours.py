@@ -5,15 +5,17 @@ from __future__ import annotations
 import hashlib
 import os
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
 
 from bench.ann.engine import Build, Engine, Request, Rows, Store, Work, graph_degree
 from carag.index import Index, Plan, _core
 from carag.policy import Mask, Policy, policy_word
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     from carag.index import IndexStats, SearchResult
@@ -90,6 +92,50 @@ class Carag(Engine):
         return Work(stats.plans[0].value, bool(stats.fallbacks[0]), int(stats.distance_computations[0]))
 
 
+class Shared(Carag):
+    """The audiences of a session, listed in a policy that is kept."""
+
+    def __init__(self) -> None:
+        super().__init__(Plan.AUTO)
+
+    def policy(self, request: Request) -> Any:
+        """Make the policy of the audiences that were found for the session."""
+        assert request.shared is not None
+        return self._plain, Policy(Mask(), audiences=np.flatnonzero(request.shared).tolist()), self._options
+
+
+class SharedAgain(Shared):
+    """The same with a policy made for every search."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.name = "carag-made-again"
+
+    def policy(self, request: Request) -> Any:
+        """Leave it to the search."""
+        return request
+
+    def search(self, query: NDArray[np.float32], k: int, policy: Any, effort: int) -> NDArray[np.int64]:
+        """Make the policy, and search."""
+        return super().search(query, k, super().policy(policy), effort)
+
+
+class SharedByWord(Carag):
+    """The same rows, admitted by a bit of their words; the index knows of no audience."""
+
+    def __init__(self) -> None:
+        super().__init__(Plan.AUTO)
+        self.name = "carag-by-word"
+
+    def build(self, rows: Rows, store: Store) -> Build:
+        """Build without audiences."""
+        return super().build(replace(rows, audiences=None, digest=f"{rows.digest}-words"), store)
+
+    def policy(self, request: Request) -> Any:
+        """Make the policy of the bit."""
+        return super().policy(Request(required=request.twin))
+
+
 def all_plans(*, dtype: str = "float32") -> list[Engine]:
     """Make an engine of every plan the core has, ``auto`` first, and of the graph without its fallback."""
     plans = sorted(Plan, key=lambda plan: plan is not Plan.AUTO)
@@ -102,6 +148,8 @@ def new_index(rows: Rows, dtype: str, *, sessions: bool, threads: int | None = N
     columns: dict[str, Any] = {} if threads is None else {"threads": threads}
     if sessions:
         columns |= {"public_at": rows.public_at, "entities": rows.entities}
+    if rows.audiences is not None:
+        columns["audiences"] = rows.audiences
     words = policy_word(rows.words)
     begin = time.perf_counter()
     index.add(rows.vectors, words, **columns)
@@ -132,4 +180,4 @@ def _index(rows: Rows, store: Store, *, dtype: str, views: int, sessions: bool) 
         path, build = index_file(rows, store, dtype=dtype, sessions=sessions)
         return Index.load(path, views=views), build
 
-    return store.once(f"carag {dtype}, sessions {sessions}, views {views}", read)
+    return store.once(f"carag {dtype}, sessions {sessions}, views {views}, {rows.digest}", read)

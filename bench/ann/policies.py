@@ -78,6 +78,8 @@ class Variant(StrEnum):
     WORD = "word"
     SESSION = "session"
     """A word, an instant, and a list of 1,000 denied entities."""
+    AUDIENCES = "audiences"
+    """The groups of a session (:mod:`bench.ann.audiences`)."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -216,7 +218,7 @@ def cells(
         Each query's nearest rows under no policy.
     """
     made = []
-    for variant in Variant if rows.sessions else (Variant.WORD,):
+    for variant in (Variant.WORD, Variant.SESSION)[: 1 + rows.sessions]:
         rng = np.random.default_rng([seed, 11])
         frame = _session(rows, rng) if variant is Variant.SESSION else Request()
         passing = frame.admissible(rows)

@@ -145,7 +145,7 @@ class Results:
     cells: dict[str, list[CellResult]]
     """By data set, and by kernel unless that is one of AVX-512."""
     others: tuple[dict[str, Any], ...]
-    """Records of builds, of the policy tax and of large indexes."""
+    """Records of builds, of the policy tax, of passes over classes and of large indexes."""
 
 
 def goal(name: str, key: CellKey, kernel: str, best: Reached | None) -> float:
@@ -187,7 +187,7 @@ def read(paths: Iterable[Path]) -> Results:
                     row = Row(**record)
                     name = (row.set, row.variant, row.share, row.correlation, row.engine, row.effort)
                     rows[*name, row.phase, _label(row.set, machines[-1])] = row, machines[-1]
-                case "build" | "tax" | "large build" | "large" as kind:
+                case "build" | "tax" | "classes" | "large build" | "large" as kind:
                     others.append({"kind": kind, **record, "set": _label(record["set"], machines[-1])})
                 case kind:
                     raise InvalidArgument(

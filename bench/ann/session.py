@@ -7,31 +7,32 @@ import json
 import os
 import sys
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from bench.ann.audiences import CLASSES, measure_classes, share
 from bench.ann.builds import measure_builds
 from bench.ann.datasets import load, vectors_file
 from bench.ann.engine import Store
 from bench.ann.large import build_large, measure_large
-from bench.ann.ours import all_plans
-from bench.ann.peers import LEFT_OUT, PEERS, peer
+from bench.ann.ours import Shared, SharedAgain, SharedByWord, all_plans
+from bench.ann.peers import LEFT_OUT, LISTS, PEERS, peer
 from bench.ann.policies import SHARES, cells, label
 from bench.ann.results import CARAG
 from bench.ann.run import Entry, Field, K, Settings, measure_cell
 from bench.ann.tax import measure_tax
 from bench.ann.truth import Bars, bars, nearest
 from bench.harness import commit
-from carag.errors import CaragError
+from carag.errors import CaragError, InvalidArgument
 from carag.evaluation.run_metadata import processor_name
 from carag.index import kernels
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from numpy.typing import NDArray
 
@@ -42,8 +43,8 @@ if TYPE_CHECKING:
     Writer = Callable[[dict[str, Any]], None]
 
 
-ALWAYS: Final = ("hnswlib-native",)
-"""The peer whose curve is quoted in every cell, however slow."""
+ALWAYS: Final = ("hnswlib-native", *LISTS)
+"""The peers whose curves are quoted in every cell, however slow."""
 _NEIGHBOURS: Final = 100
 _PACKAGES: Final = (*("numpy", "hnswlib", "faiss-cpu", "numba", "turbovec", "pyglass-portable"),)
 
@@ -81,15 +82,49 @@ def run(scope: Scope, settings: Settings, write: Writer) -> None:
     write({"kind": "machine", **machine(), "settings": asdict(settings)})
     for name in scope.sets:
         prepared = prepare(load(name, scope.cache), scope)
-        about = prepared.about
-        with _engines(about, scope, write) as entries, pinned(scope.core):
-            for cell, truth in zip(prepared.cells, prepared.bars, strict=True):
-                said = ""
-                for row in measure_cell(entries, cell, truth, about, settings):
-                    write({"kind": "cell", **asdict(row)})
-                    if row.engine == CARAG and row.phase == "rounds":
-                        said = f"{row.qps:,.0f} queries/s at recall {row.recall:.4f}"
-                print(f"{name}: {cell.name}: {said}", flush=True)
+        ours = [engine for dtype in scope.dtypes for engine in all_plans(dtype=dtype)]
+        _run_cells(prepared, ours, scope.peers or PEERS, scope, settings, write)
+
+
+def run_audiences(scope: Scope, settings: Settings, write: Writer) -> None:
+    """Measure rows that are shared with groups, under policies that are kept, and what a pass over classes takes."""
+    if others := set(scope.peers) - set(LISTS):
+        raise InvalidArgument(
+            f"{', '.join(others)} cannot be asked about lists; want some of {', '.join(LISTS)}"
+        )
+    write({"kind": "machine", **machine(), "settings": asdict(settings)})
+    with pinned(scope.core):
+        for classes in CLASSES:
+            record = measure_classes(classes, settings.queries)
+            print(record, flush=True)
+            write({"kind": "classes", "set": "classes", **record, "commit": commit()})
+    for name in scope.sets:
+        data = load(name, scope.cache)
+        rows, drawn = share(data, scope.shares, settings.queries)
+        about = Field(name, rows, data.queries, data.seed, commit())
+        near = np.empty((0, _NEIGHBOURS), np.int64)
+        prepared = Prepared(about, near, drawn, bars(rows, data.queries, drawn, K))
+        ours = [Shared(), SharedAgain(), SharedByWord()]
+        _run_cells(prepared, ours, scope.peers or LISTS, scope, replace(settings, policy_inside=False), write)
+
+
+def _run_cells(
+    prepared: Prepared,
+    ours: Iterable[Engine],
+    peers: Iterable[str],
+    scope: Scope,
+    settings: Settings,
+    write: Writer,
+) -> None:
+    about = prepared.about
+    with _engines(about, ours, peers, scope, write) as entries, pinned(scope.core):
+        for cell, truth in zip(prepared.cells, prepared.bars, strict=True):
+            said = ""
+            for row in measure_cell(entries, cell, truth, about, settings):
+                write({"kind": "cell", **asdict(row)})
+                if row.engine == CARAG and row.phase == "rounds":
+                    said = f"{row.qps:,.0f} queries/s at recall {row.recall:.4f}"
+            print(f"{about.name}: {cell.name}: {said}", flush=True)
 
 
 def run_builds(scope: Scope, settings: Settings, write: Writer) -> None:
@@ -179,16 +214,14 @@ def _kept(path: Path, make: Callable[[], Any]) -> Any:
 
 
 @contextmanager
-def _engines(about: Field, scope: Scope, write: Writer) -> Iterator[list[Entry]]:
+def _engines(
+    about: Field, ours: Iterable[Engine], peers: Iterable[str], scope: Scope, write: Writer
+) -> Iterator[list[Entry]]:
     """Make every engine ready; those that cannot be are recorded with the reason."""
     rows, name = about.rows, about.name
     store = Store(scope.cache / "graphs", _keep(about))
-    entries = [
-        _entry(engine, rows, store, always=True)
-        for dtype in scope.dtypes
-        for engine in all_plans(dtype=dtype)
-    ]
-    for chosen in scope.peers or PEERS:
+    entries = [_entry(engine, rows, store, always=True) for engine in ours]
+    for chosen in peers:
         reason = "" if scope.peers else LEFT_OUT.get((name, chosen), "")
         if not reason:
             try:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from carag.errors import InvalidArgument
+from tests.backends.postgres_servers import psycopg_or_skip
 
 SHARES = (1.0, 0.5, 0.2, 0.1, 0.05, 0.01, 0.0)
 
@@ -173,6 +174,47 @@ def test_ties_pass(bench):
     for second in (1, 2):
         ids = np.array([0, second])
         assert 1.0 == truth.judge(ids, vectors[0], engine.Request(), rows, 2, 0.6).recall
+
+
+# ---------------------------------------------------------------- audiences
+
+
+def test_a_session_may_see_the_share_of_rows_that_lists_share_with_it(bench, small):
+    """As plain sets say; a bit of the words marks the same rows, and classes are few enough."""
+    audiences, data = bench("audiences"), small[0]
+    rows, cells = audiences.share(data, audiences.SHARES, queries=9)
+    assert len(set(rows.lists)) == len(rows.lists) == 1 + audiences.AUDIENCES
+    assert {1, audiences.MOST} == {len(min(rows.lists[1:], key=len)), len(max(rows.lists, key=len))}
+    assert len({*zip(rows.words.tolist(), rows.audiences.tolist(), strict=True)}) <= 50_000
+    for cell, part in zip(cells, audiences.SHARES, strict=True):
+        (request,) = cell.requests
+        assert audiences.HELD == len(set(request.groups))
+        plainly = [not {*request.groups}.isdisjoint(some) for some in rows.groups()]
+        assert plainly == request.admissible(rows).tolist()
+        assert plainly == bench("engine").Request(required=request.twin).admissible(rows).tolist()
+        assert 0.7 * part <= np.mean(plainly) <= 1.3 * part
+        assert request.admissible(rows.some(np.array([7]))).tolist() == plainly[7:8]
+
+
+@pytest.mark.release
+def test_a_run_over_audiences_finds_what_is_shared_and_nothing_else(bench, tmp_path, monkeypatch, capsys):
+    """CARAG in three ways, and PostgreSQL with row-level security."""
+    psycopg_or_skip()
+    monkeypatch.setattr(bench("session"), "CLASSES", (500, 1_000))
+    out, text = tmp_path / "rows.jsonl", tmp_path / "REPORT.md"
+    common = ["--fast", "--cache", str(tmp_path / "cache"), "--out", str(out)]
+    assert 64 == bench("__main__").main(["audiences", *common, "--peers", "numpy-grouped"])
+    assert "want some of wardowl-faiss" in capsys.readouterr().err
+    assert 0 == bench("__main__").main(["audiences", *common])
+    assert 0 == bench("__main__").main(["report", str(out), "--out", str(text)])
+    records = [json.loads(line) for line in out.read_text().splitlines()]
+    cells = [record for record in records if record["kind"] == "cell"]
+    ours = {"carag", "carag-made-again", "carag-by-word"}
+    assert ours | {"pgvector-rls"} == {cell["engine"] for cell in cells}
+    assert {(0, 0)} == {(cell["violations"], cell["short"]) for cell in cells}
+    assert min(cell["recall"] for cell in cells if cell["engine"] in ours) >= 0.99
+    assert [500, 1_000] == [record["classes"] for record in records if record["kind"] == "classes"]
+    assert "| 0.5 % | pgvector-rls |" in text.read_text()
 
 
 # ---------------------------------------------------------------- curves

@@ -28,6 +28,14 @@ PEERS: Final = {
 }
 """Cheap ones first: a sweep ends where it cannot beat what was seen before it."""
 
+LISTS: Final = {
+    "wardowl-faiss": ("lists", "Wardowl"),
+    "pgvector-rls": ("lists", "PgVector"),
+    "qdrant-edge": ("lists", "QdrantEdge"),
+    "lancedb": ("lists", "LanceDb"),
+}
+"""Those that are asked about rows that are shared with groups."""
+
 _AT_A_MILLION: Final = {
     "faiss-hnsw": "one graph is built at this size: hnswlib's, whose test in the loop is the stronger",
     "faiss-hnsw-sq8": "one graph is built at this size: hnswlib's",
@@ -46,8 +54,9 @@ def peer(name: str) -> Engine:
     MissingExtra
         If its package is not installed.
     """
-    if name not in PEERS:
-        raise InvalidArgument(f"unknown peer {name!r}; want one of {', '.join(PEERS)}")
-    module, cls = PEERS[name]
+    known = PEERS | LISTS
+    if name not in known:
+        raise InvalidArgument(f"unknown peer {name!r}; want one of {', '.join(known)}")
+    module, cls = known[name]
     made: Engine = getattr(import_module(f"{__name__}.{module}"), cls)()
     return made
