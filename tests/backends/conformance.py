@@ -1,4 +1,4 @@
-"""What every backend must do: fifteen claims, which the tests of each backend inherit.
+"""What every backend must do: sixteen claims, which the tests of each backend inherit.
 
 They derive from :class:`Conformance` and define how to make a collection, connect to it again, and take it away. What a
 backend does not declare must be refused; nothing is skipped.
@@ -20,6 +20,7 @@ from carag.index import Plan
 from carag.policy import QUARANTINE, VERSION_WORD, Mask, Policy, policy_word
 from tests.backends.lying import Lie, Lying, Spy
 from tests.backends.rows import rows as rows_with
+from tests.backends.shared import DIM, shared_worlds
 from tests.backends.worlds import (
     EVERYTHING,
     Labels,
@@ -34,6 +35,7 @@ from tests.sizes import examples
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from carag.backends import VectorBackend
 
@@ -56,6 +58,8 @@ class Conformance:
     flips, all_flips = examples(60), 500
     rows, graph_rows = examples(1_000, least=300), examples(3_000, least=1_000)
     """Rows that are searched at every selectivity, and by a graph."""
+    worlds, all_worlds = examples(50), 500
+    """Worlds whose rows are shared with groups."""
 
     compares_words = True
     """Whether a search compares words with those admitted, whatever their bits."""
@@ -148,6 +152,33 @@ class Conformance:
     def test_an_exact_plan_is_the_index_on_all_random_questions(self, build):
         """10^4 (rows, policy, query)."""
         self._questions(build, self.all_questions, 0)
+
+    def _shared(self, build, place: Path, count: int, seed: int) -> None:
+        given_up, found = 0, 0
+        for shared in shared_worlds(place, seed, count):
+            backend, checked = build(shared.world)
+            for policy, expected in shared.sessions:
+                for k in (2, 50):
+                    got = checked.search(np.ones(DIM), k, policy, plan=self.exact(backend))
+                    keys = got.keys[0, : got.counts[0]].tolist()
+                    assert {*keys} <= expected
+                    assert (min(k, len(expected)), len(expected)) == (len(keys), got.stats.admissible)
+                assert checked.count(policy) == len(expected)
+                found += len(expected)
+            given_up += shared.given_up
+            backend.close()
+        assert given_up > 0
+        assert found > count
+
+    def test_a_session_finds_what_is_shared_with_it(self, build, tmp_path):
+        """Groups nest to depth 6, lists deny groups that are not known, and sessions have given principals up."""
+        self._shared(build, tmp_path, self.worlds, 10)
+
+    @pytest.mark.full
+    @pytest.mark.parametrize("piece", range(10))
+    def test_a_session_finds_what_is_shared_with_it_in_all_worlds(self, build, tmp_path, piece):
+        """500 worlds for a backend, and 10^5 for the native index."""
+        self._shared(build, tmp_path, self.all_worlds // 10, piece)
 
     @pytest.mark.parametrize("kind", ["clustered", "gaussian", "anti-correlated"])
     def test_a_graph_finds_what_it_declares(self, build, kind):

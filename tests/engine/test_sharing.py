@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -58,6 +59,18 @@ def homes(sharing: SharedServer, tmp_path: Path) -> Homes:
 
 def texts(engine: Engine) -> list[str]:
     return [passage.text for passage in engine.retrieve(QUESTION, ASKER).passages]
+
+
+@pytest.mark.parametrize("turns", [20, pytest.param(2000, marks=pytest.mark.full)])
+def test_a_new_audience_is_seen_by_the_next_search_of_the_other(homes: Homes, turns: int) -> None:
+    """By turns each shares the document with one of three people, and no search of the other is stale."""
+    people = [replace(ASKER, principals=frozenset({f"user:{name}"})) for name in ("ana", "bo", "cy")]
+    with homes.opened() as engines:
+        for turn in range(turns):
+            writer, reader = engines[turn % 2], engines[1 - turn % 2]
+            who = people[turn % 3]
+            writer.add([replace(memo("The canteen opens at noon."), allow=who.principals)])
+            assert [one for one in people if reader.retrieve(QUESTION, one).passages] == [who]
 
 
 @pytest.mark.parametrize("turns", [examples(40), pytest.param(2000, marks=pytest.mark.full)])
