@@ -24,7 +24,7 @@ import numpy as np
 
 from bench.harness import commit, parser
 from bench.timing.clocked import Connections
-from bench.timing.worlds import HOARD, HOSTS, Issuer, build
+from bench.timing.worlds import HOARD, HOSTS, Issuer, build, share_hoard
 from carag.evaluation.run_metadata import processor_name
 from tests.auc import Area, area_under_curve
 
@@ -368,6 +368,9 @@ def _arguments() -> ArgumentParser:
     arguments.add_argument(
         "--attacks", nargs="+", metavar="NAME", help="with slots and without; default: all"
     )
+    arguments.add_argument(
+        "--by-audience", action="store_true", help="hide the topic by who may see it, not by its words"
+    )
     arguments.add_argument("--out", type=Path)
     return arguments
 
@@ -380,6 +383,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as scratch:
         home = Path(scratch)
         issuer = Issuer(home)
+        if given.by_audience:
+            share_hoard(home)
         hidden = build(home)
         every = tuple(one.name for one in attacks(issuer, hidden, [1], {}, 0))
         if unknown := set(given.attacks or ()) - set(every):
@@ -411,7 +416,8 @@ def main() -> None:
     )
     page = _PAGE.format(
         command=f"python -m bench.timing --pairs {given.pairs} --pairs-off {given.pairs_off}"
-        + (f" --attacks {' '.join(named)}" if given.attacks else ""),
+        + (f" --attacks {' '.join(named)}" if given.attacks else "")
+        + (" --by-audience" if given.by_audience else ""),
         seed=given.seed,
         commit=commit(),
         cpu=processor_name(),

@@ -30,7 +30,8 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from carag import Engine, Session
 from carag.evaluation.cases.reference_policy import reference_session
 from carag.evaluation.safety.noninterference import without_inadmissible
-from carag.policy import as_of_minutes
+from carag.labelling.labelled import LabelledDocument
+from carag.policy import NO_LISTS, Audience, as_of_minutes
 from carag.service import app
 from carag.service.http import plain_server
 from carag.service.release import ExactLoop, Schedule
@@ -48,6 +49,10 @@ HOSTS: Final = ("w1", "w0")
 """The world with what is hidden, and the one without."""
 HOARD: Final = 2_000
 """Hidden filings about one topic, in the first world."""
+_HOARD: Final = "000998"
+"""How their accession numbers begin."""
+_SHARED: Final = "shared"
+"""A file in the home of worlds whose hidden filings are hidden by who may see them."""
 _ISSUER, _AUDIENCE = "https://login.example", "carag"
 _GRANTS: Final = 'schema = 1\n\n[[grant]]\ngroup = "citizens"\ncells = ["public/public_qa"]\n'
 _CORE: Final = 0
@@ -91,13 +96,17 @@ class Issuer:
 
 
 def hoard(path: Path, numbers: range, edition: int) -> Path:
-    """Write filings of insiders, which are hidden from citizens, about a topic that no other filing mentions."""
+    """Write filings about a topic that no other filing mentions, which are hidden from citizens.
+
+    They are of insiders, or anybody's where :func:`share_hoard` was called.
+    """
+    form = "10-Q" if _is_shared(path.parent) else "4"
     rows = (
         {
-            "accession": f"000998{n:04d}-24-{n:06d}",
+            "accession": f"{_HOARD}{n:04d}-24-{n:06d}",
             "cik": 9_980_000 + n,
             "company": f"Example {n} plc",
-            "form": "4",
+            "form": form,
             "filed": "2024-03-01",
             "accepted": "2024-03-01T09:00:00-05:00",
             "business_state": "NY",
@@ -109,6 +118,20 @@ def hoard(path: Path, numbers: range, edition: int) -> Path:
     return path
 
 
+def share_hoard(home: Path) -> None:
+    """Have what is hidden hidden by who may see it, not by its words: sources of filings state no lists."""
+    (home / _SHARED).touch()
+
+    def audience(filing: LabelledDocument) -> Audience:
+        return Audience(["group:insiders"]) if filing.document_id.startswith(_HOARD) else NO_LISTS
+
+    setattr(LabelledDocument, "audience", property(audience))  # noqa: B010 - a type checker forbids it
+
+
+def _is_shared(home: Path) -> bool:
+    return (home / _SHARED).exists()
+
+
 def build(home: Path) -> list[str]:
     """Make both worlds, and return the ids of passages that are hidden in the first."""
     with Engine.open(home / "w1", embedder="wordllama") as engine:
@@ -117,6 +140,10 @@ def build(home: Path) -> list[str]:
         shown = {one.chunk_id for one in engine.retrieve("What was reported?", CITIZEN, 400).passages}
         assert len(shown) < 400, "some passages shown are taken for hidden"
         hidden = [chunk for chunk, *_ in engine._collection.store.labels.snapshot() if chunk not in shown]  # noqa: SLF001 - the attacker is told which ids are real: his best case
+    if _is_shared(home):
+        with Engine.open(home / "w0", embedder="wordllama") as engine:
+            engine.ingest(CORPUS)
+        return [chunk for chunk in hidden if chunk.startswith(_HOARD)]
     now = as_of_minutes(engine.requests.recorder.clock())
     with CorpusStore.open(home / "w1" / "corpus.db", create=False) as corpus:
         said = reference_session(CITIZEN.role, CITIZEN.purpose)
@@ -145,6 +172,7 @@ def _settings(home: Path, *, slots: bool) -> ServiceSettings:
         "jwks": "jwks.json",
         "algorithms": ["ES256"],
         "grants": "grants.toml",
+        "principals": {"groups": "group"},
         "rate": 10_000,
         "burst": 10_000,
         "refused_rate": 10_000,
@@ -177,6 +205,8 @@ def main() -> None:
     given = parser.parse_args()
     home: Path = given.home
     os.sched_setaffinity(0, {_CORE})
+    if _is_shared(home):
+        share_hoard(home)
     Planted.seconds = given.planted / 1000
     Planted.marked = frozenset((home / "planted.txt").read_text().split())
     with ExitStack() as stack:
