@@ -98,7 +98,7 @@ class Issuer:
 def hoard(path: Path, numbers: range, edition: int) -> Path:
     """Write filings about a topic that no other filing mentions, which are hidden from citizens.
 
-    They are of insiders, whom a word hides; after :func:`share_hoard` they are reports, shared with another group.
+    Insiders filed them, so that a word hides them; after :func:`share_hoard` they are reports, shared with a group.
     """
     form = "10-Q" if _is_shared(path.parent) else "4"
     rows = (
