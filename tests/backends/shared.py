@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 DIM = 4
 LEVELS = 6
 """A group holds people and groups of lower levels, so that groups nest to this depth without a cycle."""
-A_STORE = 100
+A_STORE = 20
 """Worlds that share the tables of one store, with names of their own; each world's rows are in a collection alone."""
-ASKED = 4
+ASKED = 2
 """Sessions of a world."""
 
 
