@@ -47,6 +47,7 @@ class TestMilvus(Conformance):
     questions, relabels, flips = examples(40), examples(20), examples(10)
     lies, all_lies = 100, 1_000
     rows = 300
+    worlds, all_worlds = 10, 50  # each is a collection, and one server keeps about a hundred loaded
 
     @pytest.fixture(autouse=True)
     def _started(self, server):
