@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
 SESSION = Session(role="employee", purpose="work", principals=["group:clerks"])
 QUESTIONS = examples(1000, least=40)
-COUNT, ERASED = 30, range(0, 30, 3)
+COUNT = examples(300, least=30)
+ERASED = range(0, COUNT, 3)
 
 
 def question(number: int) -> str:
