@@ -60,16 +60,17 @@ class PastIndex:
         # Exact plans do not walk the graph, so a small one is enough; with a smaller M, tuning it takes too long.
         self._index = Index(dim, M=8, ef_construction=20)
         self._open = np.empty(0, np.int64)
-        self._known = -1
+        self._known = self._erased = -1
 
     @contextmanager
     def at(self, known_at: int) -> Iterator[tuple[Index, TextIndex]]:
         """Lend rows and words of an instant (microseconds since 1970) to one caller at a time, for exact plans."""
         with self._lock:
-            # Nothing changes between two instants at which the store learned something.
-            known = self._store.known(known_at)
-            if known != self._known:
+            # Nothing changes between two instants at which the store learned something, unless it is erased.
+            known, erased = self._store.known(known_at), self._store.erasures.last()
+            if (known, erased) != (self._known, self._erased):
                 self._move(known)
+                self._erased = erased
             yield self._index, self._words
 
     def _move(self, known: int) -> None:

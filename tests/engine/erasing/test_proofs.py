@@ -169,3 +169,17 @@ def test_nothing_that_was_erased_meanwhile_is_shown_or_put_on_record(tmp_path: P
         assert engine.ask(question(3), SESSION).citations
     wanted = {number: marks(number) for number in (1, 2, 3)}
     assert {number for number, _ in found(tmp_path, wanted)} < {*wanted}
+
+
+def test_a_past_question_that_was_asked_before_is_answered_without_it(tmp_path: Path) -> None:
+    """At the same instant, by an engine that still has the rows of then."""
+    clock = Clock()
+    with Engine.open(tmp_path, profile="generic", embedder=Counting(), clock=clock) as engine:
+        engine.add([canary(1), canary(2)])
+        clock.pass_(days=1)
+        past = Session(role="compliance", purpose="review", principals=["group:clerks"], known_at=clock())
+        clock.pass_(days=1)
+        engine.add([canary(3)])
+        assert len(engine.retrieve(question(1), past).passages) == 2
+        engine.erase([canary(1).id], basis="GDPR_17_1_D", by="officer", approver="chief")
+        assert [one.document_id for one in engine.retrieve(question(1), past).passages] == [canary(2).id]
