@@ -173,6 +173,20 @@ def test_a_store_of_version_3_has_no_groups_until_they_are_imported(tmp_path: Pa
         assert store.groups.held_by(["user:ana"], 0) == {"user:ana", "group:a"}
 
 
+def test_a_store_of_version_4_has_erased_nothing_yet(tmp_path: Path) -> None:
+    """What it holds stays, and can be erased from then on."""
+    path = tmp_path / "corpus.db"
+    with CorpusStore.open(path) as store:
+        put(store, a_filing(), "text")
+        before = contents(store)
+    with closing(sqlite3.connect(path)) as connection:
+        for statement in ("DROP TABLE erased_labels", "DROP TABLE erased", "PRAGMA user_version = 4"):
+            connection.execute(statement)
+    with CorpusStore.open(path) as store:
+        assert contents(store) == before
+        assert store.erasures.last() == -1
+
+
 def test_a_store_of_version_1_with_tables_of_its_own_stays_as_it_is(tmp_path: Path) -> None:
     """No version has a trigger: nothing is upgraded."""
     path = tmp_path / "corpus.db"
