@@ -5,6 +5,7 @@
     python3 verify_receipt.py DIR --key VKEY                what `carag audit prove` or `carag audit export` wrote
     python3 verify_receipt.py PROOF --old CHECKPOINT --key VKEY     that a log extends a checkpoint you kept
     python3 verify_receipt.py CHECKPOINT --key VKEY         that the log signed it
+    python3 verify_receipt.py RECEIPT --erased STATEMENT --key VKEY     and that its record erases one document
 
 VKEY is the log's public key or a file that holds it; a log whose key was changed has several, one per line. Take them
 from a source you trust, not from the giver of the files. Exit codes: 0 every check holds, 1 a check fails
@@ -32,6 +33,7 @@ from pathlib import Path
 from typing import Any, Callable, Iterator, NamedTuple, NoReturn  # noqa: UP035 # Python 3.9 has them here
 
 FORMAT = "carag-receipt/v1"
+STATEMENT = "carag-erased/v1"
 PROOF_HEADER = "c2sp.org/tlog-proof@v1\n"
 MAX_BYTES = 64 << 20
 MAX_RECORD_BYTES = 60_000
@@ -412,6 +414,8 @@ evaluation   commitments:{subject} passed:flag result:bytes32 snapshot:bytes32 s
 recovery     begins?:[count]+ commitments:{} why:code
 erasure      basis:GDPR_17_1|GDPR_5_1_E|GDPR_17_1_D|GDPR_17_1_E commitments:{actor,approver,targets} count:positive
              fields:[code]+ records:[count]
+documents    after:bytes32 answers:count basis:GDPR_17_1|GDPR_5_1_E|GDPR_17_1_D|GDPR_17_1_E before:bytes32 beyond:[code]
+             commitments:{actor,approver,targets} ids:[bytes32]+ kept:[count] passages:count places:[code]
 hold         action:placed|released commitments:{actor,approver,subject} first:count? last:count? matter:code
              placed:count? scope:all|records|subject
 glass        at:count commitments:{approver,reason,subject} purpose:code role:code source:asserted|verified until:count
@@ -450,6 +454,9 @@ LAWS: dict[str, Rule] = {
         it["fields"] == sorted(set(it["fields"]))
         and it["records"] == sorted(set(it["records"]))
         and len(it["records"]) in (0, it["count"])
+    ),
+    "documents": lambda it: (
+        len(it["ids"]) == len(set(it["ids"])) <= 500 and it["kept"] == sorted(set(it["kept"]))
     ),
     "hold": lambda it: (
         (it["action"] == "released") == (it["placed"] is not None)
@@ -683,6 +690,25 @@ def check_receipt(data: bytes, keys: Keys) -> str:
     return "\n".join([f"{said}, and so is all that this receipt shows", *remarks(fields, receipt)])
 
 
+def check_erased(data: bytes, statement: bytes, keys: Keys) -> str:
+    """Check a receipt file, and that its record erases the document that a statement names."""
+    said = check_receipt(data, keys)
+    fields = json.loads(json.loads(data)["record"])
+    told = canonical(statement[:-1], "the statement") if statement.endswith(b"\n") else None
+    rules = f"format:{STATEMENT} id:label record:count salt:bytes16"
+    if not isinstance(told, dict) or misfit(told, rules):
+        raise CannotTell("a statement of an erasure has format, id, record and salt, and nothing else")
+    if told["record"] != fields["seq"]:
+        about = (
+            f"the statement is about record {told['record']}, and the receipt about record {fields['seq']}"
+        )
+        raise CannotTell(f"{about}; give the receipt of record {told['record']}")
+    salted = hashlib.sha256(unbase64url(told["salt"]) + told["id"].encode()).digest()
+    if base64url(salted) not in fields.get("ids", ()):
+        raise Failed(f"record {fields['seq']} does not erase document {told['id']}")
+    return f"{said}\nit erases document {told['id']}"
+
+
 def remarks(fields: Fields, receipt: Fields) -> Iterator[str]:
     """Report what is proved about the index state, and what is withheld."""
     closed = sorted(fields["commitments"].keys() - receipt["openings"].keys())
@@ -847,8 +873,10 @@ def find_keys(given: str | None, path: Path) -> tuple[Keys, str]:
     return parse_vkeys(text_of(read(path / "vkey"), "the vkey")), note
 
 
-def judge(path: Path, keys: Keys, old: str | None) -> str:
+def judge(path: Path, keys: Keys, old: str | None, erased: str | None) -> str:
     """Find out what a path holds, and check it."""
+    if erased is not None:
+        return check_erased(read(path), read(Path(erased)), keys)
     if path.is_dir():
         return (check_export if (path / "records.jsonl").exists() else check_proof_directory)(path, keys)
     data = read(path)
@@ -875,14 +903,16 @@ def main(arguments: list[str] | None = None) -> int:
         "path", help="receipt, checkpoint, consistency proof, or directory of prove or export"
     )
     parser.add_argument("--key", help="the log's vkey, or a file that holds its vkeys, one per line")
-    parser.add_argument("--old", help="a checkpoint you kept, for a consistency proof")
+    one = parser.add_mutually_exclusive_group()
+    one.add_argument("--old", help="a checkpoint you kept, for a consistency proof")
+    one.add_argument("--erased", help="a statement, for the receipt of an erasure of documents")
     given = parser.parse_args(arguments)
     code, note = 0, ""
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # a missing character is not a failed check
     try:
         keys, note = find_keys(given.key, Path(given.path))
-        said = f"verified: {judge(Path(given.path), keys, given.old)}"
+        said = f"verified: {judge(Path(given.path), keys, given.old, given.erased)}"
     except Failed as failure:
         code, said = 1, f"FAILED: {failure}"
     except (CannotTell, OSError) as doubt:

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from carag.audit.operations.expiry import expired as expired
     from carag.audit.operations.hold import place_hold as place_hold
     from carag.audit.operations.hold import release_hold as release_hold
+    from carag.audit.operations.statement import erasure_statement as erasure_statement
+    from carag.audit.receipts.erased import ErasureStatement as ErasureStatement
+    from carag.audit.receipts.erased import verify_erasure as verify_erasure
     from carag.audit.receipts.receipt import Receipt as Receipt
     from carag.audit.receipts.redact import redact as redact
     from carag.audit.receipts.verify import Check as Check
@@ -94,6 +97,8 @@ else:
             "operations.erasure": "erase",
             "operations.expiry": "erase_expired expired",
             "operations.hold": "place_hold release_hold",
+            "operations.statement": "erasure_statement",
+            "receipts.erased": "ErasureStatement verify_erasure",
             "receipts.receipt": "Receipt",
             "receipts.redact": "redact",
             "receipts.verify": "Check Verdict Verification verify_receipt",

@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
-from carag.audit import Verdict, redact, verify_receipt
+from carag.audit import Verdict, redact, verify_erasure, verify_receipt
 from carag.audit.auditor.describe import WITHHELD
 from carag.audit.receipts.receipt import open_envelope, write_receipt
 from carag.cli._describe import describe_receipt
@@ -43,7 +43,7 @@ _TIME_OF_DAY: Final = re.compile(r"(?<=\d)T(\d\d:\d\d:\d\d)(\.\d+)?")
 """The part of an ISO 8601 time that is printed differently."""
 _PRINTED_FOR_EVERY_RECEIPT: Final = frozenset(
     {"verdict", "reason", "undisclosed", "unproved", "withheld", "record", "log", "kind", "logged"}
-    | {"opened", "not_shown"}
+    | {"opened", "not_shown", "erases"}
 )
 """Members that the first lines and the last one print for every kind of record."""
 
@@ -117,6 +117,12 @@ def _parser() -> argparse.ArgumentParser:
         type=Path,
         help="the folder of the profile that was in force, to name its bits; not needed for shipped profiles",
     )
+    verify.add_argument(
+        "--erased",
+        metavar="STATEMENT",
+        type=Path,
+        help="check also that the record erases the document that this statement names",
+    )
     verify.add_argument("--second-opinion", metavar="NAME", help="pymerkle: check with that package as well")
     verify.add_argument("--passages", action="store_true", help="print whole passages")
     verify.add_argument("--json", action="store_true", help="print one JSON object instead of text")
@@ -179,7 +185,11 @@ def _numbers(option: str, text: str, count: int) -> frozenset[int]:
 
 def _verify(given: argparse.Namespace) -> int:
     receipt = read_bytes(given.receipt)
-    checked = verify_receipt(receipt, key_text(given.key))
+    checked = (
+        verify_receipt(receipt, key_text(given.key))
+        if given.erased is None
+        else verify_erasure(receipt, read_bytes(given.erased), key_text(given.key))
+    )
     if checked.verdict is Verdict.VERIFIED and given.second_opinion is not None:
         checked = _asked_again(checked, receipt, given.second_opinion)
     said = describe_receipt(checked, profile_texts(given.profile))
@@ -216,6 +226,8 @@ def _lines(said: dict[str, Any], *, whole: bool) -> Iterator[str]:
             yield visible_line(f"{told}: {', '.join(said[name])}")
     if "record" not in said:
         return
+    if "erases" in said:
+        yield visible_line(f"it erases document {said['erases']}")
     yield ""
     yield from _request(said) if "who" in said else _change(said)
     for passage in passages:

@@ -426,7 +426,13 @@ class Engine:
         return self.contents.remove(ids, by=by)
 
     def erase(
-        self, ids: Iterable[str], *, basis: Basis | str, approver: str | None = None, by: str | None = None
+        self,
+        ids: Iterable[str],
+        *,
+        basis: Basis | str,
+        approver: str | None = None,
+        by: str | None = None,
+        dry_run: bool = False,
     ) -> ErasureReport:
         """Erase documents for good, with all that was made of them, and the answers that cite them.
 
@@ -448,6 +454,8 @@ class Engine:
             The second person, who approved it; recorded as a commitment.
         by : str, optional
             The person who acts, recorded likewise; by default the account that runs this process.
+        dry_run : bool
+            Report only what would be erased and what would stay, and change nothing.
 
         Examples
         --------
@@ -459,7 +467,7 @@ class Engine:
         >>> done.documents, done.passages, done.beyond
         (1, 1, ('backups',))
         """
-        return self._erasures.erase(ids, basis=basis, approver=approver, by=by)
+        return self._erasures.erase(ids, basis=basis, approver=approver, by=by, dry_run=dry_run)
 
     @cached_property
     def _erasures(self) -> DocumentErasures:

@@ -118,6 +118,8 @@ def describe_receipt(checked: Verification, meanings: Meanings | None = None) ->
     if checked.verdict is not Verdict.VERIFIED or record is None:
         return said
     said |= describe_record(record, meanings)
+    if checked.erases is not None:
+        said["erases"] = checked.erases
     event = record.event
     if isinstance(event, Access | Begin):
         said |= {"who": _value(checked, "subject"), "question": _value(checked, "query")}

@@ -118,15 +118,15 @@ def destroy(
     return receipt
 
 
-def keeps(log: AuditLog, targets: Sequence[Target], basis: Basis) -> bool:
-    """Tell whether a hold or a duty to keep them protects any of some values from an erasure on this basis."""
+def kept_by(log: AuditLog, targets: Sequence[Target], basis: Basis) -> str:
+    """Return which hold or duty protects any of some values from an erasure on this basis; empty if none does."""
     try:
         _check_holds(log, targets)
         if basis.waits:
             _check_retention(log, targets)
-    except Refused:
-        return True
-    return False
+    except Refused as refused:
+        return str(refused)
+    return ""
 
 
 def _targets(

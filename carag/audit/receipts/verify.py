@@ -92,6 +92,8 @@ class Verification:
         Parts redacted from this receipt: ``"answer"``, ``"passage 2"``, ``"until of passage 1"``.
     unproved : tuple of str
         Chunk ids of passages that are shown without a proof that they were in the index state.
+    erases : str or None
+        The document that the record was shown to erase, by a statement (:func:`carag.audit.verify_erasure`).
     """
 
     verdict: Verdict
@@ -104,6 +106,7 @@ class Verification:
     undisclosed: tuple[str, ...] = ()
     withheld: tuple[str, ...] = ()
     unproved: tuple[str, ...] = ()
+    erases: str | None = None
 
 
 class _Stop(Exception):  # control flow inside this module, never raised to a caller

@@ -5,7 +5,8 @@ a person's records together. The record commits to the list, so that an operator
 """
 
 import hashlib
-from collections.abc import Iterable
+import json
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import ClassVar, Final, NamedTuple
@@ -19,6 +20,7 @@ from carag.limits import quoted
 
 MAX_ERASED_DOCUMENTS: Final = 500
 """Most documents that one record of an erasure names; more take several records."""
+ERASED_SALT_BYTES: Final = 16
 OPENERS: Final = ("auditor", "privacy_officer")
 """The roles that may open private values."""
 
@@ -139,6 +141,16 @@ class DocumentErasure(Event):
 def salted_id(document_id: str, salt: bytes) -> bytes:
     """Return the hash by which the record of an erasure names a document."""
     return hashlib.sha256(salt + document_id.encode("utf-8", "surrogatepass")).digest()
+
+
+def write_salts(salts: Mapping[str, bytes]) -> str:
+    """Write the list that such a record commits to: ids and salts of its documents."""
+    return json.dumps([[id_, salt.hex()] for id_, salt in salts.items()], ensure_ascii=False)
+
+
+def read_salts(text: str) -> dict[str, bytes]:
+    """Read the list that such a record commits to."""
+    return {id_: bytes.fromhex(salt) for id_, salt in json.loads(text)}
 
 
 class HoldAction(StrEnum):

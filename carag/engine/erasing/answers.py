@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from carag.audit import Access, Outcome
-from carag.audit.operations.erasure import destroy, keeps
+from carag.audit.operations.erasure import destroy, kept_by
 from carag.audit.records.custody import Target
 
 if TYPE_CHECKING:
@@ -20,13 +20,13 @@ class Answers(NamedTuple):
     """Records whose answers cite a passage that is erased, by what happens to the answer."""
 
     erased: tuple[int, ...]
-    kept: tuple[int, ...]
-    """Those that a hold covers, or that must be kept by law for longer."""
+    kept: dict[int, str]
+    """Those that a hold covers, or that must be kept by law for longer, with the reason."""
 
 
 def citing(log: AuditLog, digests: Collection[bytes], basis: Basis, *, since: int = 0) -> Answers:
     """Find the answers, from a record on, that cite one of the passages with these digests and are still there."""
-    erased, kept = list[int](), list[int]()
+    erased, kept = list[int](), dict[int, str]()
     for seq in range(since, log.size):
         record = log.record(seq)
         event = record.event
@@ -36,8 +36,11 @@ def citing(log: AuditLog, digests: Collection[bytes], basis: Basis, *, since: in
             continue
         target = Target(seq, _FIELD)
         if target in log.private.of_record(seq):
-            (kept if keeps(log, [target], basis) else erased).append(seq)
-    return Answers(tuple(erased), tuple(kept))
+            if why := kept_by(log, [target], basis):
+                kept[seq] = why
+            else:
+                erased.append(seq)
+    return Answers(tuple(erased), kept)
 
 
 def erase_answers(log: AuditLog, seqs: Collection[int], basis: Basis, *, actor: str, approver: str) -> None:

@@ -7,14 +7,21 @@ before has at most withdrawn the documents, which is on record too.
 from __future__ import annotations
 
 import getpass
-import json
 import secrets
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from carag.audit import Basis
 from carag.audit.operations.persons import two_persons
+from carag.audit.receipts.erased import ErasureStatement
 from carag.audit.records import _fields
-from carag.audit.records.custody import MAX_ERASED_DOCUMENTS, DocumentErasure, salted_id
+from carag.audit.records.custody import (
+    ERASED_SALT_BYTES,
+    MAX_ERASED_DOCUMENTS,
+    DocumentErasure,
+    read_salts,
+    salted_id,
+    write_salts,
+)
 from carag.audit.records.hits import hit_digest
 from carag.engine.erasing.answers import citing, erase_answers
 from carag.errors import CorruptFile, InvalidArgument
@@ -34,24 +41,25 @@ if TYPE_CHECKING:
 
 _logger = logger(__name__)
 
-_SALT_BYTES: Final = 16
 _NAMED_ANSWERS: Final = 1000
 """Most records of answers that one erasure names."""
 
 
 class ErasureReport(NamedTuple):
-    """What an erasure did."""
+    """What an erasure did, or would do."""
 
     receipts: tuple[Receipt, ...]
-    """One for each 500 documents."""
+    """One for each 500 documents; none if the erasure was only tried."""
     documents: int
     passages: int
     answers: tuple[int, ...]
     """Records whose answers were erased, because they cite a passage."""
-    kept: tuple[int, ...]
-    """Records whose answers cite a passage, and stay because of a hold or a duty to keep them."""
+    kept: dict[int, str]
+    """Records whose answers cite a passage, and stay, with the reason: a hold or a duty to keep them."""
     beyond: tuple[str, ...]
     """Places that may still hold something, and that CARAG cannot reach."""
+    statements: tuple[ErasureStatement, ...] = ()
+    """For each document, what shows that its receipt is about it; whoever holds it knows the id."""
 
 
 class DocumentErasures:
@@ -68,7 +76,13 @@ class DocumentErasures:
         self._lifetime = lifetime
 
     def erase(
-        self, ids: Iterable[str], *, basis: Basis | str, approver: str | None = None, by: str | None = None
+        self,
+        ids: Iterable[str],
+        *,
+        basis: Basis | str,
+        approver: str | None = None,
+        by: str | None = None,
+        dry_run: bool = False,
     ) -> ErasureReport:
         """See :meth:`carag.Engine.erase`."""
         self._lifetime.check()
@@ -78,6 +92,11 @@ class DocumentErasures:
         wanted = _checked_ids(ids)
         with self._store.turn():
             self._check_known(wanted)
+            if dry_run:
+                passages = self._digests(wanted)
+                found = citing(self._log, {one.digest for one in passages}, reason)
+                beyond = self._collection.beyond
+                return ErasureReport((), len(wanted), len(passages), found.erased, found.kept, beyond)
             done = [
                 self._erase(wanted[at : at + MAX_ERASED_DOCUMENTS], reason, actor, approver or "")
                 for at in range(0, len(wanted), MAX_ERASED_DOCUMENTS)
@@ -88,8 +107,9 @@ class DocumentErasures:
             len(wanted),
             sum(one.passages for one in done),
             tuple(seq for one in done for seq in one.answers),
-            tuple(seq for one in done for seq in one.kept),
+            {seq: why for one in done for seq, why in one.kept.items()},
             done[0].beyond,
+            tuple(said for one in done for said in one.statements),
         )
 
     def finish(self) -> None:
@@ -106,7 +126,7 @@ class DocumentErasures:
                             f"record {seq} erases documents, and its sealed values, which name them, are lost; "
                             "restore audit.db and private.key from a backup"
                         )
-                    salts = {id_: bytes.fromhex(salt) for id_, salt in json.loads(opened["targets"].value)}
+                    salts = read_salts(opened["targets"].value)
                     actor, approver = (opened[one].value for one in ("actor", "approver"))
                     self._carry_out(seq, event.basis, salts, actor, approver)
                     _logger.warning("finished the erasure of record %d, which was interrupted", seq)
@@ -119,7 +139,7 @@ class DocumentErasures:
         self._contents.withdraw(self._kind(), self._still_found(ids), by=actor)
         passages = self._digests(ids)
         answers = citing(self._log, {one.digest for one in passages}, basis)
-        salts = {one: secrets.token_bytes(_SALT_BYTES) for one in ids}
+        salts = {one: secrets.token_bytes(ERASED_SALT_BYTES) for one in ids}
         beyond = self._collection.beyond
         event = DocumentErasure(
             basis=basis,
@@ -128,15 +148,18 @@ class DocumentErasures:
             before=before,
             after=self._collection.state.root,
             answers=len(answers.erased),
-            kept=answers.kept[:_NAMED_ANSWERS],
+            kept=tuple(answers.kept)[:_NAMED_ANSWERS],
             places=self._collection.places,
             beyond=beyond,
         )
-        targets = json.dumps([[one, salt.hex()] for one, salt in salts.items()], ensure_ascii=False)
-        receipt = self._log.append(event, secrets={"actor": actor, "approver": approver, "targets": targets})
+        said = {"actor": actor, "approver": approver, "targets": write_salts(salts)}
+        receipt = self._log.append(event, secrets=said)
         self._carry_out(receipt.seq, basis, salts, actor, approver)
         self._store.meta_set(UNFINISHED, "")
-        return ErasureReport((receipt,), len(ids), len(passages), answers.erased, answers.kept, beyond)
+        statements = tuple(ErasureStatement(receipt.seq, id_, salt) for id_, salt in salts.items())
+        return ErasureReport(
+            (receipt,), len(ids), len(passages), answers.erased, answers.kept, beyond, statements
+        )
 
     def _carry_out(
         self, seq: int, basis: Basis, salts: Mapping[str, bytes], actor: str, approver: str

@@ -256,6 +256,29 @@ BROKEN_LAWS = {
     "an erasure that names fewer than it counts": ("erasure", lambda it: it.update(records=[4])),
     "an erasure of no records": ("erasure", lambda it: it.update(count=0, records=[])),
     "an erasure of nothing": ("erasure", lambda it: it.update(fields=[])),
+    "an erasure of no documents": ("documents", lambda it: it.update(ids=[])),
+    "an erasure of one document twice": ("documents", lambda it: it.update(ids=it["ids"][:1] * 2)),
+    "an erasure of 501 documents": (
+        "documents",
+        lambda it: it.update(ids=[b64url(n.to_bytes(32)) for n in range(501)]),
+    ),
+    "an erasure of a document by its name": ("documents", lambda it: it.update(ids=["plan.md"])),
+    "an erasure of documents without its basis": ("documents", lambda it: it.pop("basis")),
+    "an erasure of documents for another reason": ("documents", lambda it: it.update(basis="GDPR_18")),
+    "an erasure of documents from places in prose": (
+        "documents",
+        lambda it: it.update(places=["the tables"]),
+    ),
+    "an erasure of documents without what is beyond": ("documents", lambda it: it.pop("beyond")),
+    "an erasure of documents that keeps an answer twice": ("documents", lambda it: it.update(kept=[3, 3])),
+    "an erasure of documents that keeps answers out of order": (
+        "documents",
+        lambda it: it.update(kept=[5, 3]),
+    ),
+    "an erasure of documents that names the asker": (
+        "documents",
+        lambda it: it["commitments"].update(subject="A" * 43),
+    ),
     "a hold on records that end first": ("hold", lambda it: it.update(first=9, last=2, scope="records")),
     "a hold on records without the last": ("hold", lambda it: it.update(first=9, last=None, scope="records")),
     "a hold on a subject that names records": (

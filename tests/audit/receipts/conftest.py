@@ -71,6 +71,7 @@ def originals(build):
                 *keys.EVENTS.values(),
                 Recovery("DRILL", (0, 3)),
                 next(events.under_glass(build)).event,
+                *(one.event for one in events.of_documents(build)),
                 Hold(action="placed", matter="M-1", scope="records", first=2, last=9),
                 Hold(action="released", matter="M-1", scope="all", placed=3),
                 Erasure(basis="GDPR_17_1", count=2, fields=("query", "subject"), records=(1, 4)),

@@ -172,6 +172,7 @@ def every_kind(tmp_path, build):
         rotate(log, overlap=0)
         log.append(Recovery("DRILL"))
         log.append(next(events.under_glass(build)).event, secrets={"reason": "drill"})
+        log.append(events.erased(), secrets={"targets": "[]"})
         kinds = {log.record(seq).kind for seq in range(log.size)}
     assert kinds == set(RecordKind) - {RecordKind.RETRIEVE, RecordKind.EXPLAIN}
     with LogReader(tmp_path / "all") as reader:

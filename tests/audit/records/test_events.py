@@ -13,6 +13,7 @@ from carag.audit import (
     Basis,
     Denial,
     Disclosure,
+    DocumentErasure,
     EntityRule,
     Erasure,
     Evaluation,
@@ -48,7 +49,13 @@ GOLDEN = Path(__file__).parents[1] / "golden"
 def test_records_keep_their_bytes(build):
     """The builder's record, one of every other kind, and nothing else, byte for byte as when they were first made."""
     bodies = (GOLDEN / "records-v1.jsonl").read_bytes().splitlines()
-    records = [*one_of_each(build), *of_the_log_itself(build), *with_every_member(build), *under_glass(build)]
+    records = [
+        *one_of_each(build),
+        *of_the_log_itself(build),
+        *with_every_member(build),
+        *under_glass(build),
+        *of_documents(build),
+    ]
     assert {record.kind for record in records} == {*RecordKind} - {RecordKind.RETRIEVE, RecordKind.EXPLAIN}
     assert [record.to_bytes() for record in records] == bodies
     assert [Record.parse(body) for body in bodies] == records
@@ -151,7 +158,34 @@ def under_glass(build):
     yield build.record(event=build.access(glass=0))
 
 
+def of_documents(build):
+    """Make the records of two erasures of documents: with all that they may say, and with the least."""
+    said = dict.fromkeys(DocumentErasure.COMMITS, b"C" * 32)
+    yield build.record(event=erased(), hits=(), commitments=said)
+    yield build.record(event=erased(ids=(b"I" * 32,), answers=0, kept=(), beyond=()), hits=(), commitments={})
+
+
+def erased(**changes):
+    """State the erasure of two documents, after which one answer stays."""
+    values = {
+        "basis": Basis.REQUEST,
+        "ids": (b"I" * 32, b"J" * 32),
+        "passages": 9,
+        "answers": 2,
+        "kept": (3, 5),
+    }
+    state = {"before": b"B" * 32, "after": b"A" * 32, "places": ("tables", "index"), "beyond": ("backups",)}
+    return DocumentErasure(**{**values, **state, **changes})
+
+
 BAD_EVENTS = {
+    "an erasure of no documents": lambda: erased(ids=()),
+    "an erasure of one document twice": lambda: erased(ids=(b"I" * 32, b"I" * 32)),
+    "an erasure of 501 documents": lambda: erased(ids=tuple(n.to_bytes(32) for n in range(501))),
+    "a document by its name": lambda: erased(ids=("plan.md",)),
+    "answers kept out of order": lambda: erased(kept=(5, 3)),
+    "an answer kept twice": lambda: erased(kept=(3, 3)),
+    "a place in prose": lambda: erased(places=("the tables",)),
     "a glass mended before it was broken": lambda: GlassBroken(
         at=2, until=2, role="nurse", purpose="emergency", source=SessionSource.ASSERTED
     ),

@@ -13,7 +13,9 @@ from hypothesis import strategies as st
 from carag.audit import (
     Access,
     BackendState,
+    Basis,
     Denial,
+    DocumentErasure,
     EntityRule,
     Evaluation,
     GlassBroken,
@@ -164,6 +166,20 @@ CHANGES = {
         ),
     ),
 }
+ERASURES = {
+    RecordKind.DOCUMENTS: st.builds(
+        DocumentErasure,
+        basis=st.sampled_from(Basis),
+        ids=st.lists(DIGESTS, min_size=1, max_size=3, unique=True).map(tuple),
+        passages=COUNTS,
+        before=DIGESTS,
+        after=DIGESTS,
+        answers=COUNTS,
+        kept=st.sets(COUNTS, max_size=3).map(sorted).map(tuple),
+        places=st.lists(CODES, max_size=3).map(tuple),
+        beyond=st.lists(CODES, max_size=3).map(tuple),
+    )
+}
 ALONE = {RecordKind.RECOVERY: st.builds(Recovery, CODES), RecordKind.DENIAL: DENIALS}
 """Events of records that commit to nothing."""
 ENVELOPE = {"log": CODES, "seq": COUNTS, "id": st.binary(min_size=16, max_size=16), "committed": COUNTS}
@@ -180,6 +196,12 @@ RECORDS = (
         **ENVELOPE,
         event=st.one_of(*CHANGES.values()),
         commitments=st.dictionaries(st.just("subject"), DIGESTS),
+    )
+    | st.builds(
+        Record,
+        **ENVELOPE,
+        event=st.one_of(*ERASURES.values()),
+        commitments=st.dictionaries(st.sampled_from(DocumentErasure.COMMITS), DIGESTS),
     )
     | st.builds(Record, **ENVELOPE, event=st.one_of(*ALONE.values()))
 )
@@ -252,9 +274,11 @@ OTHERS = {"BEGIN", "ANCHOR", "KEY", "ERASURE", "HOLD", "DISCLOSURE"}  # in files
 
 def test_every_kind_of_record_is_tried():
     """The strategy above makes every kind there is; a new kind without one shows here."""
-    assert {*Access.KINDS, *CHANGES, *ALONE} == {kind for kind in RecordKind if kind.name not in OTHERS}
+    assert {*Access.KINDS, *CHANGES, *ERASURES, *ALONE} == {
+        kind for kind in RecordKind if kind.name not in OTHERS
+    }
     drawn = settings(max_examples=10, phases=[Phase.generate], database=None)
-    for kind, events in (CHANGES | ALONE).items():
+    for kind, events in (CHANGES | ERASURES | ALONE).items():
         assert find(events, lambda _: True, settings=drawn).kind is kind
 
 
