@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 import carag
-from carag.cli import ask, audit, bench, gate, groups, ingest, metric, names, policy, store, trust
+from carag.cli import ask, audit, bench, erasures, gate, groups, ingest, metric, names, policy, store, trust
 from carag.cli._output import Exit, flush, logging_shown, say, warn
 from carag.errors import CaragError, CorruptFile, InvalidArgument, Refused, StoreLocked, type_and_place
 
@@ -103,6 +103,7 @@ for _command in (
     store.backup,
     store.restore,
     store.share,
+    erasures.erase,
     trust.trust,
 ):
     app.command()(_command)

@@ -50,26 +50,23 @@ class ErasureStatement(NamedTuple):
         if not data.endswith(b"\n"):
             raise CorruptFile("a statement of an erasure ends in a newline")
         said = encoding.decode(data[:-1])
-        match said:
-            case {"format": form, "id": id_, "record": record, "salt": salt} if (len(said), form) == (
-                4,
-                FORMAT,
-            ):
-                try:
-                    _fields.label("id", id_)
-                    _fields.integer("record", record, 0, _fields.MAX_INTEGER)
-                except InvalidArgument as error:
-                    raise CorruptFile(f"not a statement of an erasure: {error}") from error
-                return cls(record, id_, encoding.unb64url(salt, ERASED_SALT_BYTES))
-        raise CorruptFile("a statement of an erasure has format, id, record and salt, and nothing else")
+        names = {"format", *cls._fields}
+        if not (isinstance(said, dict) and said.keys() == names and said["format"] == FORMAT):
+            raise CorruptFile("a statement of an erasure has format, id, record and salt, and nothing else")
+        try:
+            _fields.label("id", said["id"])
+            _fields.integer("record", said["record"], 0)
+        except InvalidArgument as error:
+            raise CorruptFile(f"not a statement of an erasure: {error}") from error
+        return cls(said["record"], said["id"], encoding.unb64url(said["salt"], ERASED_SALT_BYTES))
 
 
 def verify_erasure(receipt: bytes, statement: bytes, vkey: str) -> Verification:
     """Verify offline that a receipt is about the erasure of the document that a statement names.
 
-    VERIFIED: the receipt verifies (:func:`verify_receipt`), and its record erases this document (``erases``). FAILED: the receipt
-    fails, or its record does not erase it. UNDECIDED: the receipt is undecided, the statement cannot be read, or it is
-    about another record.
+    VERIFIED: the receipt verifies (:func:`verify_receipt`), and its record erases this document; ``erases`` has its id.
+    FAILED: the receipt fails, or its record does not erase it. UNDECIDED: the receipt is undecided, or the statement
+    cannot be read or is about another record.
 
     Parameters
     ----------
@@ -95,7 +92,7 @@ def verify_erasure(receipt: bytes, statement: bytes, vkey: str) -> Verification:
     >>> verify_erasure(receipt, said.to_bytes(), vkey).verdict
     <Verdict.VERIFIED: 'verified'>
     >>> verify_erasure(receipt, said._replace(id="memo/8").to_bytes(), vkey).reason
-    'record 1 does not erase document memo/8'
+    'record 4 does not erase document memo/8'
     """
     checked = verify_receipt(receipt, vkey)
     record = checked.record

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from carag.engine.configuration import InForce
     from carag.engine.contents import Contents
     from carag.engine.directory import Lifetime
+    from carag.engine.erasing.answers import Answers
     from carag.engine.writer import Kind
 
 _logger = logger(__name__)
@@ -54,12 +55,14 @@ class ErasureReport(NamedTuple):
     passages: int
     answers: tuple[int, ...]
     """Records whose answers were erased, because they cite a passage."""
-    kept: dict[int, str]
-    """Records whose answers cite a passage, and stay, with the reason: a hold or a duty to keep them."""
+    kept: tuple[int, ...]
+    """Records whose answers cite a passage, and stay because of a hold or a duty to keep them."""
     beyond: tuple[str, ...]
     """Places that may still hold something, and that CARAG cannot reach."""
+    reasons: tuple[str, ...]
+    """Which hold or duty it is, for each of ``kept``."""
     statements: tuple[ErasureStatement, ...] = ()
-    """For each document, what shows that its receipt is about it; whoever holds it knows the id."""
+    """For each document, what shows that its receipt is about it. A statement names the document."""
 
 
 class DocumentErasures:
@@ -95,20 +98,21 @@ class DocumentErasures:
             if dry_run:
                 passages = self._digests(wanted)
                 found = citing(self._log, {one.digest for one in passages}, reason)
-                beyond = self._collection.beyond
-                return ErasureReport((), len(wanted), len(passages), found.erased, found.kept, beyond)
+                return self._report((), wanted, passages, found)
             done = [
                 self._erase(wanted[at : at + MAX_ERASED_DOCUMENTS], reason, actor, approver or "")
                 for at in range(0, len(wanted), MAX_ERASED_DOCUMENTS)
             ]
             self._collection.refresh_files()
+        kept = {seq: why for one in done for seq, why in zip(one.kept, one.reasons, strict=True)}
         return ErasureReport(
             tuple(one.receipts[0] for one in done),
             len(wanted),
             sum(one.passages for one in done),
             tuple(seq for one in done for seq in one.answers),
-            {seq: why for one in done for seq, why in one.kept.items()},
+            tuple(kept),
             done[0].beyond,
+            tuple(kept.values()),
             tuple(said for one in done for said in one.statements),
         )
 
@@ -140,7 +144,6 @@ class DocumentErasures:
         passages = self._digests(ids)
         answers = citing(self._log, {one.digest for one in passages}, basis)
         salts = {one: secrets.token_bytes(ERASED_SALT_BYTES) for one in ids}
-        beyond = self._collection.beyond
         event = DocumentErasure(
             basis=basis,
             ids=tuple(salted_id(one, salt) for one, salt in salts.items()),
@@ -150,15 +153,27 @@ class DocumentErasures:
             answers=len(answers.erased),
             kept=tuple(answers.kept)[:_NAMED_ANSWERS],
             places=self._collection.places,
-            beyond=beyond,
+            beyond=self._collection.beyond,
         )
         said = {"actor": actor, "approver": approver, "targets": write_salts(salts)}
         receipt = self._log.append(event, secrets=said)
         self._carry_out(receipt.seq, basis, salts, actor, approver)
         self._store.meta_set(UNFINISHED, "")
         statements = tuple(ErasureStatement(receipt.seq, id_, salt) for id_, salt in salts.items())
+        return self._report((receipt,), ids, passages, answers, statements)
+
+    def _report(
+        self,
+        receipts: tuple[Receipt, ...],
+        ids: Sequence[str],
+        passages: Sequence[ErasedPassage],
+        answers: Answers,
+        statements: tuple[ErasureStatement, ...] = (),
+    ) -> ErasureReport:
+        kept, why = tuple(answers.kept), tuple(answers.kept.values())
+        counts = len(ids), len(passages)
         return ErasureReport(
-            (receipt,), len(ids), len(passages), answers.erased, answers.kept, beyond, statements
+            receipts, *counts, answers.erased, kept, self._collection.beyond, why, statements
         )
 
     def _carry_out(

@@ -1,0 +1,221 @@
+"""Erase documents for good, and tell which were: ``carag erase`` and ``carag audit erasures``.
+
+Both are about whole documents; ``carag audit erase`` is about the private values of records.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+
+from carag.cli._files import opened_log, read_text, reader_of
+from carag.cli._options import AsJson, BackendUrl, Key, ReadableStore, Store, store_settings
+from carag.cli._output import Exit, columns, say, say_json
+from carag.cli.audit_erase import refuse
+from carag.errors import InvalidArgument, Refused
+
+if TYPE_CHECKING:
+    from carag.audit import Record
+    from carag.engine.erasing.documents import ErasureReport
+
+
+_HEADINGS: Final = (
+    *("record", "erased", "basis", "documents", "passages", "answers", "kept"),
+    *("places", "beyond reach"),
+)
+
+
+def erase(
+    store: Store,
+    basis: Annotated[
+        str,
+        typer.Option(
+            metavar="CODE",
+            help="GDPR_17_1 or GDPR_5_1_E, under which answers that must be kept stay; GDPR_17_1_D or GDPR_17_1_E, "
+            "under which only those on hold stay.",
+        ),
+    ],
+    by: Annotated[str, typer.Option("--by", metavar="NAME", help="The person who does this; kept sealed.")],
+    approver: Annotated[
+        str, typer.Option(metavar="NAME", help="The second person, who approves it; kept sealed.")
+    ],
+    ids: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="ID...", help="Ids as [b]carag ask[/b] prints them, such as plan.md."),
+    ] = None,
+    file: Annotated[
+        Path | None, typer.Option("--file", metavar="FILE", help="More ids, one a line, in UTF-8.")
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Write the receipts there, and for each document a statement that shows it to be an erased one. "
+            "Statements name the documents.",
+        ),
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only tell what would be erased and what would stay.")
+    ] = False,
+    backend: BackendUrl = None,
+    as_json: AsJson = False,
+) -> int:
+    """Erase documents for good, on record, with all that was made of them and the answers that cite them.
+
+    If any id is not in the store, nothing is erased. Earlier receipts still verify. Copies made before, such as
+    backups, are out of reach: the last line names them.
+
+    [dim]carag erase memo.md --store store --basis GDPR_17_1 --by "D. Po" --approver "C. Co" --dry-run[/dim]
+    """
+    from carag.engine import NO_EMBEDDER, Engine
+
+    if out is not None and not dry_run:
+        _prepare(out)
+    opening = {"create": False, "embedder": NO_EMBEDDER, **store_settings(backend=backend)}
+    wanted = [*(ids or ()), *(_listed(file) if file is not None else ())]
+    with Engine.open(store, **opening) as engine:
+        done = engine.erase(wanted, basis=basis, by=by, approver=approver, dry_run=dry_run)
+    if out is not None:
+        _keep(done, out)
+    if as_json:
+        say_json(_json(done, dry_run))
+    else:
+        _show(done, store, dry_run)
+    return Exit.OK
+
+
+def erasures(
+    store: ReadableStore,
+    key: Key = None,
+    document: Annotated[
+        str | None,
+        typer.Option(
+            "--id",
+            metavar="ID",
+            help="Print the statement that this document was erased, for [b]carag verify --erased[/b]. It is opened on "
+            "record; needs --role, --actor and --why.",
+        ),
+    ] = None,
+    role: Annotated[
+        str | None, typer.Option(metavar="R", help="[b]auditor[/b] or [b]privacy_officer[/b].")
+    ] = None,
+    actor: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The person who asks; kept sealed.")
+    ] = None,
+    why: Annotated[str | None, typer.Option(metavar="CODE", help="The purpose, as a code.")] = None,
+    as_json: AsJson = False,
+) -> int:
+    """List the erasures of documents, newest first; none of them tells which documents they were.
+
+    [dim]carag audit erasures --store store[/dim]
+    [dim]carag audit erasures --store store --id memo.md --role auditor --actor "E. Ve" --why REQ-7 > memo.json[/dim]
+    """
+    if document is not None:
+        return _statement(store, document, role, actor, why)
+    if role or actor or why:
+        raise InvalidArgument("--role, --actor and --why are for a statement; add --id, or leave them out")
+    from carag.audit.auditor.find import find
+
+    with reader_of(store, key) as reader:
+        found = [_told(one) for _, one in find(reader, wanted={"kind": "documents"}) if one is not None]
+        reader.check_unchanged()
+    if as_json:
+        say_json(found)
+    elif found:
+        columns(_HEADINGS, ([*map(_cell, one.values())] for one in found), wraps="places")
+    else:
+        say("no documents were erased")
+    return Exit.OK
+
+
+def _statement(store: Path, document: str, role: str | None, actor: str | None, why: str | None) -> int:
+    from carag.audit import erasure_statement
+
+    if not (role and actor and why):
+        raise InvalidArgument(
+            "--id opens what is sealed, on record; add --role, --actor, who asks, and --why, for what"
+        )
+    with opened_log(store) as log:
+        try:
+            said = erasure_statement(log, document, role=role, actor=actor, why=why)
+        except Refused as refused:
+            return refuse(refused)
+    say_json(said.to_json(), indent=None)
+    return Exit.OK
+
+
+def _prepare(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        is_empty = not any(folder.iterdir())
+    except OSError as error:
+        raise InvalidArgument(f"cannot make {folder}: {error.strerror}; name a new directory") from error
+    if not is_empty:
+        raise InvalidArgument(f"{folder} holds files; name a new or an empty directory")
+
+
+def _listed(file: Path) -> list[str]:
+    lines = read_text(file, "name a file of ids, one a line").splitlines()
+    return [line for line in lines if line.strip()]
+
+
+def _keep(done: ErasureReport, folder: Path) -> None:
+    """Write ``receipt-17.json``, and for each of its documents ``erased-17-1.json``, ``erased-17-2.json``, ..."""
+    from carag.audit.receipts.receipt import write_receipt
+
+    for receipt in done.receipts:
+        receipt.write(folder / f"receipt-{receipt.seq}.json")
+        about = [one for one in done.statements if one.record == receipt.seq]
+        for number, one in enumerate(about, start=1):
+            write_receipt(folder / f"erased-{receipt.seq}-{number}.json", one.to_bytes())
+
+
+def _kept(done: ErasureReport) -> list[dict[str, Any]]:
+    return [{"record": seq, "why": why} for seq, why in zip(done.kept, done.reasons, strict=True)]
+
+
+def _json(done: ErasureReport, dry_run: bool) -> dict[str, Any]:
+    return {
+        "dry_run": dry_run,
+        "records": [one.seq for one in done.receipts],
+        "documents": done.documents,
+        "passages": done.passages,
+        "answers": list(done.answers),
+        "kept": _kept(done),
+        "beyond": list(done.beyond),
+        "statements": [one.to_json() for one in done.statements],
+    }
+
+
+def _show(done: ErasureReport, store: Path, dry_run: bool) -> None:
+    seqs = ", ".join(str(one.seq) for one in done.receipts)
+    how = "would be erased" if dry_run else "erased"
+    ends = "nothing was changed" if dry_run else f"on record: {seqs}"
+    say(f"documents {how} from {store}: {done.documents}, passages: {done.passages}; {ends}")
+    answers = ", ".join(map(str, done.answers))
+    say(
+        f"answers that cite them and {how}: {len(done.answers)}{f', of records {answers}' if answers else ''}"
+    )
+    say(f"answers that cite them and stay: {len(done.kept)}")
+    for one in _kept(done):
+        say(f"  record {one['record']}: {one['why']}")
+    say(f"out of reach, and may hold them still: {', '.join(done.beyond)}")
+
+
+def _told(record: Record) -> dict[str, Any]:
+    from carag.audit.auditor.describe import instant
+
+    event: Any = record.event.to_json()
+    return {
+        "record": record.seq,
+        "erased": instant(record.committed),
+        "basis": event["basis"],
+        "documents": len(event["ids"]),
+        **{name: event[name] for name in ("passages", "answers", "kept", "places", "beyond")},
+    }
+
+
+def _cell(value: Any) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
