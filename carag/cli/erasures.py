@@ -6,25 +6,19 @@ Both are about whole documents; ``carag audit erase`` is about the private value
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from carag.cli._files import opened_log, read_text, reader_of
 from carag.cli._options import AsJson, BackendUrl, Key, ReadableStore, Store, store_settings
-from carag.cli._output import Exit, columns, say, say_json
+from carag.cli._output import Exit, say, say_json, say_lines
 from carag.cli.audit_erase import refuse
 from carag.errors import InvalidArgument, Refused
 
 if TYPE_CHECKING:
     from carag.audit import Record
     from carag.engine.erasing.documents import ErasureReport
-
-
-_HEADINGS: Final = (
-    *("record", "erased", "basis", "documents", "passages", "answers", "kept"),
-    *("places", "beyond reach"),
-)
 
 
 def erase(
@@ -123,10 +117,10 @@ def erasures(
         reader.check_unchanged()
     if as_json:
         say_json(found)
-    elif found:
-        columns(_HEADINGS, ([*map(_cell, one.values())] for one in found), wraps="places")
-    else:
-        say("no documents were erased")
+        return Exit.OK
+    for one in found:
+        _show_one(one)
+    say(f"erasures of documents: {len(found)}", style="dim")
     return Exit.OK
 
 
@@ -142,7 +136,7 @@ def _statement(store: Path, document: str, role: str | None, actor: str | None, 
             said = erasure_statement(log, document, role=role, actor=actor, why=why)
         except Refused as refused:
             return refuse(refused)
-    say_json(said.to_json(), indent=None)
+    say_lines(said.to_bytes().decode())
     return Exit.OK
 
 
@@ -190,18 +184,16 @@ def _json(done: ErasureReport, dry_run: bool) -> dict[str, Any]:
 
 
 def _show(done: ErasureReport, store: Path, dry_run: bool) -> None:
+    erased, kept = ("to erase", "to keep") if dry_run else ("erased", "kept")
     seqs = ", ".join(str(one.seq) for one in done.receipts)
-    how = "would be erased" if dry_run else "erased"
     ends = "nothing was changed" if dry_run else f"on record: {seqs}"
-    say(f"documents {how} from {store}: {done.documents}, passages: {done.passages}; {ends}")
-    answers = ", ".join(map(str, done.answers))
-    say(
-        f"answers that cite them and {how}: {len(done.answers)}{f', of records {answers}' if answers else ''}"
-    )
-    say(f"answers that cite them and stay: {len(done.kept)}")
+    say(f"documents {erased} from {store}: {done.documents}, passages: {done.passages}; {ends}")
+    answers = f", in records {', '.join(map(str, done.answers))}" if done.answers else ""
+    say(f"answers {erased} because they cite these: {len(done.answers)}{answers}")
+    say(f"answers {kept} although they cite these: {len(done.kept)}")
     for one in _kept(done):
-        say(f"  record {one['record']}: {one['why']}")
-    say(f"out of reach, and may hold them still: {', '.join(done.beyond)}")
+        say(f"  in record {one['record']}: {one['why']}")
+    say(f"out of reach, and may still hold something: {', '.join(done.beyond)}")
 
 
 def _told(record: Record) -> dict[str, Any]:
@@ -217,5 +209,8 @@ def _told(record: Record) -> dict[str, Any]:
     }
 
 
-def _cell(value: Any) -> str:
-    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+def _show_one(said: dict[str, Any]) -> None:
+    counts = ", ".join(f"{name} {said[name]}" for name in ("documents", "passages", "answers"))
+    when = said["erased"][:19].replace("T", " ")
+    say(f"record {said['record']}  {when}  {said['basis']}  {counts}, answers kept {len(said['kept'])}")
+    say(f"  from {', '.join(said['places'])}; out of reach: {', '.join(said['beyond'])}")

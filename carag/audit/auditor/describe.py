@@ -271,6 +271,7 @@ _READ: Final[dict[str, tuple[str, Callable[[Any], Any]]]] = {
     "until": ("until", instant),
     "record": ("of_record", _itself),
     "heads": ("heads", _heads),
+    "passages": ("of_passages", _itself),  # how many were erased; the passages of an answer are a list
 }
 """Printed name and conversion of members of an event, in the order of printing; other members follow unchanged."""
 
