@@ -24,7 +24,10 @@ def test_what_is_told_is_what_is_done(tmp_path: Path, basis: str) -> None:
     """Documents, passages, answers that go, and answers that stay and why; then the documents are still there."""
     with Engine.open(tmp_path, profile="generic", embedder=Counting()) as engine:
         engine.add(map(canary, (1, 2)))
-        seqs = [engine.ask("Who asked for a loan of 7001 euros, question 1?", SESSION).receipt.seq for _ in range(3)]
+        seqs = [
+            engine.ask("Who asked for a loan of 7001 euros, question 1?", SESSION).receipt.seq
+            for _ in range(3)
+        ]
         place_hold(engine.log, "MATTER-1", actor="counsel", records=(seqs[1], seqs[1]))
         ids = [canary(number).id for number in (1, 2)]
         size, root = engine.log.size, engine._collection.state.root
