@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 import carag
-from carag.cli import ask, audit, bench, erasures, gate, groups, ingest, metric, names, policy, store, trust
+from carag.cli import ask, audit, bench, documents, gate, groups, ingest, metric, policy, store, trust
 from carag.cli._output import Exit, flush, logging_shown, say, warn
 from carag.errors import CaragError, CorruptFile, InvalidArgument, Refused, StoreLocked, type_and_place
 
@@ -98,12 +98,12 @@ for _command in (
     ask.ask,
     ask.explain,
     ask.serve,
-    names.names,
+    store.names,
     store.upgrade,
     store.backup,
     store.restore,
     store.share,
-    erasures.erase,
+    documents.erase,
     trust.trust,
 ):
     app.command()(_command)
@@ -132,7 +132,7 @@ def receipt(words: typer.Context) -> int:
 
 
 app.add_typer(audit.app, name="audit")
-app.add_typer(store.documents, name="documents")
+app.add_typer(documents.documents, name="documents")
 app.add_typer(groups.app, name="groups")
 app.add_typer(policy.app, name="policy")
 app.add_typer(bench.app, name="bench")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from carag.cli import audit_admin, audit_anchor, audit_erase, audit_read, erasures
+from carag.cli import audit_admin, audit_anchor, audit_erase, audit_read, documents
 from carag.cli._files import given_key, read_bytes, read_text, reader_of, table_in, write_text
 from carag.cli._options import AsJson, Key, ReadableStore, TrustedWitnesses, TsaRoots
 from carag.cli._output import Exit, exit_of, say, say_json, say_lines, warn
@@ -393,7 +393,7 @@ def _tell(found: Examination, as_json: bool) -> int:
 app.command("list")(_as_check(audit_read.list_records))
 app.command("show")(_as_check(audit_read.show))
 app.command("anchor")(_as_check(audit_anchor.anchor))
-app.command("erasures")(_as_check(erasures.erasures))
+app.command("erasures")(_as_check(documents.erasures))
 app.command("rotate")(_as_check(audit_admin.rotate))
 for _command in (
     audit_admin.accept,

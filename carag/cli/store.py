@@ -1,4 +1,4 @@
-"""Maintain a store: ``upgrade``, ``backup``, ``restore`` and ``share`` it, move its rows, remove ``documents``."""
+"""Maintain a store: ``upgrade``, ``backup``, ``restore`` and ``share`` it, give it ``names``, move its rows."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from carag.cli._files import read_bytes
+from carag.cli._files import opened_log, read_bytes
 from carag.cli._options import (
     AsJson,
     BackendUrl,
@@ -53,7 +53,36 @@ _Target = Annotated[
 backend = typer.Typer(
     help="Move a store's rows from one place to another, or build a graph there.", no_args_is_help=True
 )
-documents = typer.Typer(help="Remove single documents of a store.", no_args_is_help=True)
+
+
+def names(
+    file: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FILE",
+            help="The SEC's [b]company_tickers.json[/b], or JSON lines with cik, name, tickers and, if known, "
+            "fiscal_year_end; gzipped or not.",
+        ),
+    ],
+    store: Store,
+) -> int:
+    """Give a store a table of companies, by which names and tickers in questions are recognised.
+
+    Names in a question are looked up in this table and among the names in what the session may use, never among those
+    in what is hidden from it. A new table replaces the old one.
+
+    [dim]carag names company_tickers.json --store store[/dim]
+    """
+    from carag.engine.corpus import keep_names
+    from carag.retrieval.public_names import MAX_BYTES
+
+    content = read_bytes(file, most=MAX_BYTES + 1)
+    # The log's lock covers the whole store: no engine uses the old table meanwhile.
+    with opened_log(store) as log, log.alone("a table of names"):
+        table = keep_names(store, content, file.name)
+    say(f"{len(table.rows)} names of {len({row.cik for row in table.rows})} companies are kept in {store}")
+    say(f"  SHA-256 {table.sha256}", style="dim")
+    return Exit.OK
 
 
 def upgrade(
@@ -425,31 +454,4 @@ def _moved(done: Copied, how: str, *, as_json: bool) -> int:
     else:
         say(f"{done.rows} rows are {how} {place}, collection {collection}")
         say(f"  state root {done.root}", style="dim")
-    return Exit.OK
-
-
-@documents.command()
-def remove(
-    ids: Annotated[
-        list[str],
-        typer.Argument(metavar="ID...", help="Ids as [b]carag ask[/b] prints them, such as plan.md."),
-    ],
-    store: Store,
-    by: Annotated[
-        str | None, typer.Option("--by", metavar="NAME", help="Who removes them; recorded as a commitment.")
-    ] = None,
-    backend: BackendUrl = None,
-) -> int:
-    """Remove documents, and record that; their text stays for questions about the past.
-
-    What a removed document superseded stays superseded. If any id is not in the store, nothing is removed.
-
-    [dim]carag documents remove plan.md --store store --by anna[/dim]
-    """
-    from carag.engine import NO_EMBEDDER, Engine
-
-    opening = {"create": False, "embedder": NO_EMBEDDER, **store_settings(backend=backend)}
-    with Engine.open(store, **opening) as engine:
-        removed = engine.remove(ids, by=by)
-    say(f"documents removed from {store}, on record: {removed}")
     return Exit.OK

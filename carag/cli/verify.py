@@ -117,12 +117,8 @@ def _parser() -> argparse.ArgumentParser:
         type=Path,
         help="the folder of the profile that was in force, to name its bits; not needed for shipped profiles",
     )
-    verify.add_argument(
-        "--erased",
-        metavar="STATEMENT",
-        type=Path,
-        help="check also that the record erases the document that this statement names",
-    )
+    about = "check also that the record erases the document that this statement names"
+    verify.add_argument("--erased", metavar="STATEMENT", type=Path, help=about)
     verify.add_argument("--second-opinion", metavar="NAME", help="pymerkle: check with that package as well")
     verify.add_argument("--passages", action="store_true", help="print whole passages")
     verify.add_argument("--json", action="store_true", help="print one JSON object instead of text")

@@ -1,6 +1,6 @@
-"""Erase documents for good, and tell which were: ``carag erase`` and ``carag audit erasures``.
+"""Remove documents or erase them for good, and tell which: ``documents remove``, ``erase``, ``audit erasures``.
 
-Both are about whole documents; ``carag audit erase`` is about the private values of records.
+All are about whole documents; ``carag audit erase`` is about the private values of records.
 """
 
 from __future__ import annotations
@@ -19,6 +19,36 @@ from carag.errors import InvalidArgument, Refused
 if TYPE_CHECKING:
     from carag.audit import Record
     from carag.engine.erasing.documents import ErasureReport
+
+
+documents = typer.Typer(help="Remove single documents of a store.", no_args_is_help=True)
+
+
+@documents.command()
+def remove(
+    ids: Annotated[
+        list[str],
+        typer.Argument(metavar="ID...", help="Ids as [b]carag ask[/b] prints them, such as plan.md."),
+    ],
+    store: Store,
+    by: Annotated[
+        str | None, typer.Option("--by", metavar="NAME", help="Who removes them; recorded as a commitment.")
+    ] = None,
+    backend: BackendUrl = None,
+) -> int:
+    """Remove documents, and record that; their text stays for questions about the past.
+
+    What a removed document superseded stays superseded. If any id is not in the store, nothing is removed.
+
+    [dim]carag documents remove plan.md --store store --by anna[/dim]
+    """
+    from carag.engine import NO_EMBEDDER, Engine
+
+    opening = {"create": False, "embedder": NO_EMBEDDER, **store_settings(backend=backend)}
+    with Engine.open(store, **opening) as engine:
+        removed = engine.remove(ids, by=by)
+    say(f"documents removed from {store}, on record: {removed}")
+    return Exit.OK
 
 
 def erase(
