@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 from carag.audit import (
     Check,
     IndexState,
+    Opening,
     Outcome,
     RecordKind,
     verify_receipt,
@@ -29,6 +30,7 @@ from tests.audit.receipts import test_two_verifiers as two
 from tests.audit.receipts.alterations import altered, signed_again
 from tests.audit.receipts.page import GOLDEN, VKEY, script
 from tests.audit.records import test_contradictions as contradictions
+from tests.audit.records import test_events as events
 from tests.sizes import SIZE, examples
 
 NAMED = {
@@ -239,3 +241,21 @@ def test_no_mutant_divides_the_three(agreed, originals, key, count):
     counts = Counter(agreed(data, str(key.verifier)) for data in itertools.chain(altered_ones, lies))
     assert counts.total() == count
     assert min(counts[code] for code in (0, 1, 2)) > count // 50
+
+
+@pytest.mark.parametrize("count", [examples(500), pytest.param(10_000, marks=pytest.mark.full)])
+def test_no_mutant_of_an_erasure_of_documents_divides_the_three(agreed, build, key, count):
+    """Half altered without the log's key, half signed by a log that lies; people shown, and left out."""
+    shown = {name: Opening(b"s" * 32, name) for name in ("actor", "approver")}
+    said = {**{name: one.commitment(name) for name, one in shown.items()}, "targets": b"t" * 32}
+    files = [
+        build.forge(build.record(event=event, hits=(), commitments=said), openings=opened, shown=[])[0]
+        for event in (events.erased(), events.erased(ids=(b"I" * 32,), kept=(), beyond=()))
+        for opened in (shown, {})
+    ]
+    originals = [one.to_bytes() for one in files]
+    altered_ones = two.drawn(functools.partial(mutants.altered_file, originals), originals, count // 2)
+    lies = two.drawn(functools.partial(mutants.signed_lie, originals, key), originals, count // 2)
+    counts = Counter(agreed(data, str(key.verifier)) for data in itertools.chain(altered_ones, lies))
+    assert counts.total() == count
+    assert min(counts[code] for code in (0, 1, 2)) > count // 100
