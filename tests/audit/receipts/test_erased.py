@@ -13,6 +13,7 @@ from carag.audit import ErasureStatement, Recovery, Verdict, redact, verify_eras
 from carag.audit.records.custody import salted_id
 from carag.errors import CorruptFile
 from tests.audit.receipts import mutants
+from tests.audit.receipts.alterations import altered
 from tests.audit.receipts.page import script
 from tests.audit.records import test_events as events
 from tests.sizes import examples
@@ -130,6 +131,7 @@ WRONG = {
         SAID.to_bytes().replace(b"Nzc3Nzc3Nzc3Nzc3Nzc3Nw", b"37" * 16),
         Verdict.UNDECIDED,
     ),
+    "a space at its end": (SAID.to_bytes()[:-1] + b" ", Verdict.UNDECIDED),
     "no newline": (SAID.to_bytes()[:-1], Verdict.UNDECIDED),
     "a list": (b"[]\n", Verdict.UNDECIDED),
     "nothing": (b"", Verdict.UNDECIDED),
@@ -154,6 +156,8 @@ def test_an_altered_receipt_is_never_vouched_for(erasure):
     """However true the statement is."""
     receipt, vkey = erasure
     assert judged(receipt.replace(b"GDPR_17_1", b"GDPR_5_1_E"), SAID.to_bytes(), vkey) is Verdict.FAILED
+    opened = altered(receipt, lambda it: it["openings"].update(actor={"salt": "A" * 43, "value": "eve"}))
+    assert judged(opened, SAID.to_bytes(), vkey) is Verdict.FAILED
     assert judged(receipt[:-1], SAID.to_bytes(), vkey) is Verdict.UNDECIDED
 
 
