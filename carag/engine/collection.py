@@ -234,6 +234,7 @@ class Collection:
         last = self.store.erasures.last()
         if last <= int(self.store.own_get(_FORGOTTEN) or -1):
             return
+        self.store.forget()
         self.catalogue.forget()
         self._rows.forget()
         self._words.forget()

@@ -426,7 +426,13 @@ class Engine:
         return self.contents.remove(ids, by=by)
 
     def erase(
-        self, ids: Iterable[str], *, basis: Basis | str, approver: str | None = None, by: str | None = None
+        self,
+        ids: Iterable[str],
+        *,
+        basis: Basis | str,
+        approver: str | None = None,
+        by: str | None = None,
+        admin: str | None = None,
     ) -> ErasureReport:
         """Erase documents for good, with all that was made of them, and the answers that cite them.
 
@@ -436,7 +442,7 @@ class Engine:
 
         Raises InvalidArgument, and erases nothing, if an id is not in the store or one person is named twice;
         AuditUnavailable if the erasure cannot be put on record. An erasure that is on record and was interrupted is
-        finished when the store is next opened.
+        finished when the store is next opened, or, in PostgreSQL, by the same call.
 
         Parameters
         ----------
@@ -448,6 +454,10 @@ class Engine:
             The second person, who approved it; recorded as a commitment.
         by : str, optional
             The person who acts, recorded likewise; by default the account that runs this process.
+        admin : str, optional
+            For a store in PostgreSQL, whose application's account may not erase: the address of the administrator that
+            set it up, as for ``carag share``. Other engines of the store rewrite their files at their next question or
+            opening.
 
         Examples
         --------
@@ -459,7 +469,7 @@ class Engine:
         >>> done.documents, done.passages, done.beyond
         (1, 1, ('backups',))
         """
-        return self.erasures.erase(ids, basis=basis, approver=approver, by=by)
+        return self.erasures.erase(ids, basis=basis, approver=approver, by=by, admin=admin)
 
     @property
     def gate(self) -> ConfidenceGate:

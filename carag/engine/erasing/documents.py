@@ -16,7 +16,7 @@ from carag.audit.operations.persons import two_persons
 from carag.audit.records import _fields
 from carag.audit.records.custody import MAX_ERASED_DOCUMENTS, DocumentErasure, salted_id
 from carag.audit.records.hits import hit_digest
-from carag.engine.erasing.answers import citing, erase_answers
+from carag.engine.erasing.answers import Answers, citing, erase_answers
 from carag.errors import CorruptFile, InvalidArgument
 from carag.limits import check_id, quoted
 from carag.store.erasures import ErasedLabel, ErasedPassage, Remnant
@@ -70,7 +70,13 @@ class DocumentErasures:
         self._lifetime = lifetime
 
     def erase(
-        self, ids: Iterable[str], *, basis: Basis | str, approver: str | None = None, by: str | None = None
+        self,
+        ids: Iterable[str],
+        *,
+        basis: Basis | str,
+        approver: str | None = None,
+        by: str | None = None,
+        admin: str | None = None,
     ) -> ErasureReport:
         """See :meth:`carag.Engine.erase`."""
         self._lifetime.check()
@@ -79,45 +85,79 @@ class DocumentErasures:
         two_persons(actor, approver or "")
         wanted = _checked_ids(ids)
         with self._store.turn():
-            self._check_known(wanted)
-            done = [
-                self._erase(wanted[at : at + MAX_ERASED_DOCUMENTS], reason, actor, approver or "")
-                for at in range(0, len(wanted), MAX_ERASED_DOCUMENTS)
-            ]
-            self._collection.refresh_files()
+            with self._store.administered(admin):
+                finished = self._finish()
+                left = [one for one in wanted if not any(one in ids for ids, _ in finished)]
+                self._check_known(left)
+                done = [report for _, report in finished] + [
+                    self._erase(left[at : at + MAX_ERASED_DOCUMENTS], reason, actor, approver or "")
+                    for at in range(0, len(left), MAX_ERASED_DOCUMENTS)
+                ]
+                self._collection.refresh_files()
+            self._store.meta_set(_BEGUN, "")
         return ErasureReport(
-            tuple(one.receipts[0] for one in done),
-            len(wanted),
+            tuple(receipt for one in done for receipt in one.receipts),
+            sum(one.documents for one in done),
             sum(one.passages for one in done),
             tuple(seq for one in done for seq in one.answers),
             tuple(seq for one in done for seq in one.kept),
-            done[0].beyond,
+            done[-1].beyond,
         )
 
     def finish(self) -> None:
-        """Carry out an erasure that is on record and was interrupted."""
-        if not (begun := self._store.meta_get(_BEGUN)):
+        """Carry out an erasure that is on record and was interrupted, unless that needs an administrator."""
+        if not self._store.meta_get(_BEGUN):
             return
-        with self._store.turn():
-            for seq in range(max(int(begun), self._store.erasures.last() + 1), self._log.size):
-                event = self._log.record(seq).event
-                if isinstance(event, DocumentErasure):
-                    opened = self._log.private.openings(seq)
-                    if "targets" not in opened:
-                        raise CorruptFile(
-                            f"record {seq} erases documents, and its sealed values, which name them, are lost; "
-                            "restore audit.db and private.key from a backup"
-                        )
-                    salts = {id_: bytes.fromhex(salt) for id_, salt in json.loads(opened["targets"].value)}
-                    actor, approver = (opened[one].value for one in ("actor", "approver"))
-                    self._carry_out(seq, event.basis, salts, actor, approver)
-                    _logger.warning("finished the erasure of record %d, which was interrupted", seq)
-            self._store.meta_set(_BEGUN, "")
+        with self._store.turn():  # which another process that is erasing right now has
+            if self._store.is_shared and (begun := self._begun()):
+                _logger.warning(
+                    "the erasure of record %d was interrupted; erase one of its documents again, with the "
+                    "administrator's address, which finishes it",
+                    begun[0],
+                )
+                return
+            self._finish()
             self._collection.refresh_files()
+            self._store.meta_set(_BEGUN, "")
+
+    def _begun(self) -> list[int]:
+        """Return the records of erasures of which it is not certain that they were carried out everywhere."""
+        first = int(self._store.meta_get(_BEGUN) or self._log.size)
+        return [
+            seq
+            for seq in range(first, self._log.size)
+            if isinstance(self._log.record(seq).event, DocumentErasure)
+        ]
+
+    def _finish(self) -> list[tuple[frozenset[str], ErasureReport]]:
+        """Carry out what is on record; return the documents of each interrupted erasure, and what it did."""
+        done, last = [], self._store.erasures.last()
+        for seq in self._begun():
+            event = self._log.record(seq).event
+            assert isinstance(event, DocumentErasure)  # noqa: S101 - these alone are begun
+            opened = self._log.private.openings(seq)
+            if "targets" not in opened:
+                raise CorruptFile(
+                    f"record {seq} erases documents, and its sealed values, which name them, are lost; "
+                    "restore audit.db and private.key from a backup"
+                )
+            salts = {id_: bytes.fromhex(salt) for id_, salt in json.loads(opened["targets"].value)}
+            actor, approver = (opened[one].value for one in ("actor", "approver"))
+            found = Answers((), event.kept)
+            if seq > last:
+                found = self._carry_out(seq, event.basis, salts, actor, approver)
+            _logger.warning("finished the erasure of record %d, which was interrupted", seq)
+            receipt = self._log.receipt(seq)
+            report = ErasureReport(
+                (receipt,), len(salts), event.passages, found.erased, found.kept, event.beyond
+            )
+            done.append((frozenset(salts), report))
+        return done
 
     def _erase(self, ids: Sequence[str], basis: Basis, actor: str, approver: str) -> ErasureReport:
         before = self._collection.state.root
-        self._store.meta_set(_BEGUN, str(self._log.size))
+        if not self._store.meta_get(_BEGUN):
+            self._store.meta_set(_BEGUN, str(self._log.size))
         self._contents.withdraw(self._kind(), self._still_found(ids), by=actor)
         passages = self._digests(ids)
         answers = citing(self._log, {one.digest for one in passages}, basis)
@@ -137,12 +177,11 @@ class DocumentErasures:
         targets = json.dumps([[one, salt.hex()] for one, salt in salts.items()], ensure_ascii=False)
         receipt = self._log.append(event, secrets={"actor": actor, "approver": approver, "targets": targets})
         self._carry_out(receipt.seq, basis, salts, actor, approver)
-        self._store.meta_set(_BEGUN, "")
         return ErasureReport((receipt,), len(ids), len(passages), answers.erased, answers.kept, beyond)
 
     def _carry_out(
         self, seq: int, basis: Basis, salts: Mapping[str, bytes], actor: str, approver: str
-    ) -> None:
+    ) -> Answers:
         """Erase what a record says: answers first, because they are found by what the tables then no longer hold."""
         passages, kind = self._digests([*salts]), self._kind()
         found = citing(self._log, {one.digest for one in passages}, basis)
@@ -154,6 +193,7 @@ class DocumentErasures:
         remnants = {id_: self._remnant(kind, id_, salt) for id_, salt in salts.items()}
         with self._collection.still():
             self._store.erasures.erase(remnants, passages, labels, record=seq, basis=basis.value)
+        return found
 
     def _remnant(self, kind: Kind, id_: str, salt: bytes) -> Remnant:
         stored = self._store.documents.document(id_)
