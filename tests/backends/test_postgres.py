@@ -26,6 +26,7 @@ from tests.backends.conformance import Conformance
 from tests.backends.conftest import NUMBERS, Graphed
 from tests.backends.postgres_servers import psycopg_or_skip
 from tests.backends.worlds import EVERYTHING, plain_rows
+from tests.remains import remains_in_database
 from tests.sizes import examples
 
 psycopg = psycopg_or_skip()
@@ -52,6 +53,11 @@ class TestPostgres(Conformance):
 
     def stop(self, backend):
         self.server.kill()
+
+    def stored(self, backend, wanted):
+        with self.server.connect() as db:
+            db.execute("ANALYZE")  # which samples vectors
+            return remains_in_database(wanted, db)
 
 
 def test_a_command_builds_the_graph(servers, name, capsys):

@@ -104,6 +104,9 @@ class TestMemory(Conformance):
     def stop(self, backend):
         backend.close()
 
+    def stored(self, backend, wanted):
+        return wanted & {version[1].tobytes() for version in backend.store.versions.values()}
+
 
 @pytest.mark.parametrize("change", CHANGES)
 def test_a_change_is_seen_whole_or_not_at_all_wherever_it_is_killed(change):
