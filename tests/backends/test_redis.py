@@ -98,14 +98,14 @@ class TestRedis(Conformance):
             checked.delete(list(range(60)), batch="delete")
             checked.purge()
             assert remains(wanted, *snapshots) == set()
-            self.cluster.clients()[0].config_set("dbfilename", "missing.rdb")
-            (self.cluster.directory / str(self.cluster.ports[0]) / "missing.rdb").mkdir()
+            snapshots[0].unlink()
+            snapshots[0].mkdir()
             with pytest.raises(BackendUnavailable, match="could not write its file again"):
                 checked.purge()
+            snapshots[0].rmdir()
         finally:
             for client in self.cluster.clients():
                 client.config_set("save", "")
-                client.config_set("dbfilename", "dump.rdb")
 
 
 class TestLoads(Loads):

@@ -64,7 +64,8 @@ def home(sharing: SharedServer, tmp_path: Path) -> Home:
     for number, name in enumerate(made.names()):
         (folder / name).write_text(
             f"---\nclassification: internal\ntitle: Of {own}title{number:02}\n"
-            f"allow: [user:{own}user{number:02}, user:all]\n---\nBranches report to {own}word{number:02} in May, {own}file00.md says."
+            f"allow: [user:{own}user{number:02}, user:all]\n---\n"
+            f"Branches report to {own}word{number:02} in May, {own}file00.md says."
         )
     (folder / "stays.md").write_text("---\nclassification: internal\n---\nBranches report in June.")
     with made.engine(made.one) as engine:
