@@ -1,10 +1,9 @@
-"""A backup from before an erasure brings nothing back unsaid: what statements name is erased again, the rest is told."""
+"""A backup from before an erasure brings nothing back unsaid: documents are erased again, or their number is told."""
 
 from __future__ import annotations
 
 import json
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
@@ -17,6 +16,9 @@ from carag.engine.backup import Behind, Restored, back_up, restore
 from carag.errors import InvalidArgument
 from tests.engine.documents import Counting
 from tests.remains import remains
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 ASKER = Session(role="employee", purpose="work")
 WHO = {"by": "dpo", "approver": "cco"}
