@@ -10,6 +10,7 @@ import pytest
 from carag import Document, Engine, Session
 from carag.audit import AuditLog, Recovery
 from carag.audit.records.custody import DocumentErasure
+from carag.audit.tlog.encoding import b64url
 from carag.cli import Exit
 from carag.cli.app import run
 from carag.engine.backup import Behind, Restored, back_up, restore
@@ -63,7 +64,7 @@ def kept(tmp_path: Path) -> Kept:
         ]
         receipts = {f"{one.receipts[0].seq}.json": one.receipts[0].to_bytes() for one in done}
         statements = [
-            {"record": one.receipts[0].seq, "id": id_, "salt": salt}
+            {"record": one.receipts[0].seq, "id": id_, "salt": b64url(bytes.fromhex(salt))}
             for one in done
             for id_, salt in json.loads(engine.log.private.openings(one.receipts[0].seq)["targets"].value)
         ]
@@ -110,10 +111,10 @@ def test_the_log_says_how_many_documents_may_be_back(kept: Kept, named: int, unn
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"salt": "00" * 16}, "is not about document"),
+        ({"salt": b64url(bytes(16))}, "is not about document"),
         ({"id": "memo/4"}, "is not about document"),
         ({"record": 999}, "of which no receipt was given"),
-        ({"salt": "zz"}, "line 1 of the statements"),
+        ({"salt": "AAAA"}, "line 1 of the statements"),
         ({"record": "7"}, "line 1 of the statements"),
         ({"id": 7}, "line 1 of the statements"),
     ],
@@ -133,7 +134,7 @@ def test_statements_of_erasures_that_the_backup_has_change_nothing(kept: Kept) -
         engine.add([Document(id="memo/9", text="Branches report.", bits=())])
         late = engine.erase(["memo/9"], basis="GDPR_17_1", **WHO).receipts[0]
         ((id_, salt),) = json.loads(engine.log.private.openings(late.seq)["targets"].value)
-    statements = [*kept.statements, {"record": late.seq, "id": id_, "salt": salt}]
+    statements = [*kept.statements, {"record": late.seq, "id": id_, "salt": b64url(bytes.fromhex(salt))}]
     done = restore(
         kept.place / "newer",
         kept.place / "newer-keys",

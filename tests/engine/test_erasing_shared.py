@@ -147,6 +147,29 @@ def test_the_administrator_is_needed(home: Home) -> None:
         assert len(found(engine)) == CANARIES + 1
 
 
+def test_an_administrator_who_may_not_clear_statistics_says_so(home: Home) -> None:
+    """The tables' owner erases all the same; the record names what the server sampled."""
+    owner = f"{home.schema}_owner"
+    tables = f"FROM pg_class WHERE relnamespace = '{home.schema}'::regnamespace AND relkind IN ('r', 'v')"
+    objects = home.sharing.alter(
+        f"CREATE ROLE {owner} LOGIN",
+        f"GRANT ALL ON SCHEMA {home.schema} TO {owner}",
+        f"SELECT relname {tables}",
+    )
+    for (name,) in objects:
+        home.sharing.alter(f"ALTER TABLE {home.schema}.{name} OWNER TO {owner}")
+    with home.engine(home.one) as engine:
+        done = engine.erase(home.names(), admin=home.sharing.database.as_account(owner), **WHO)
+        assert "postgresql-statistics" in done.beyond
+        assert found(engine) == ["Branches report in June."]
+    home.sharing.alter(
+        f"DELETE FROM pg_statistic WHERE starelid IN (SELECT oid {tables})",  # noqa: S608
+        "VACUUM FULL pg_statistic",
+    )
+    home.engine(home.other).close()
+    assert home.remaining(home.canaries()) == set()
+
+
 def test_a_store_in_files_takes_no_administrator(tmp_path: Path) -> None:
     """It is refused before anything is put on record."""
     with Engine.open(tmp_path, profile="generic", embedder=Counting()) as engine:

@@ -10,9 +10,11 @@ import json
 from typing import TYPE_CHECKING, NamedTuple
 
 from carag.audit.records.custody import DocumentErasure, salted_id
+from carag.audit.tlog.encoding import unb64url
 from carag.engine.corpus import NO_EMBEDDER, open_corpus
 from carag.engine.engine import Engine
-from carag.errors import MALFORMED, InvalidArgument
+from carag.engine.erasing.documents import SALT_BYTES
+from carag.errors import MALFORMED, CorruptFile, InvalidArgument
 from carag.limits import quoted
 
 if TYPE_CHECKING:
@@ -29,23 +31,23 @@ class Statement(NamedTuple):
 
 
 def read_statements(content: bytes) -> list[Statement]:
-    r"""Read statements: JSON lines with the number of the ``record``, the ``id`` and the ``salt`` in hexadecimal.
+    r"""Read statements: JSON lines with the number of the ``record``, the ``id`` and the ``salt`` in base64url.
 
     Raises InvalidArgument if a line is anything else.
 
     Examples
     --------
-    >>> read_statements(b'{"record": 7, "id": "memo/7", "salt": "00ff"}\n')
-    [Statement(record=7, id='memo/7', salt=b'\x00\xff')]
+    >>> read_statements(b'{"record": 7, "id": "memo/7", "salt": "MDEyMzQ1Njc4OWFiY2RlZg"}\n')
+    [Statement(record=7, id='memo/7', salt=b'0123456789abcdef')]
     """
     found = []
     for number, line in enumerate(content.splitlines(), start=1):
         try:
             said = json.loads(line)
-            record, id_, salt = said["record"], said["id"], bytes.fromhex(said["salt"])
+            record, id_, salt = said["record"], said["id"], unb64url(said["salt"], SALT_BYTES)
             if not (type(record) is int and record >= 0 and isinstance(id_, str)):
                 raise ValueError(line)
-        except MALFORMED as error:
+        except (*MALFORMED, CorruptFile) as error:
             raise InvalidArgument(
                 f"line {number} of the statements is not one of an erased document; want JSON with record, id and "
                 "salt, as they were given out with the erasure"

@@ -36,7 +36,7 @@ _logger = logger(__name__)
 
 _BEGUN: Final = "erasing"
 """The store's note of how many records the log had before an erasure that is not finished; empty without one."""
-_SALT_BYTES: Final = 16
+SALT_BYTES: Final = 16
 _NAMED_ANSWERS: Final = 1000
 """Most records of answers that one erasure names."""
 
@@ -161,7 +161,7 @@ class DocumentErasures:
         self._contents.withdraw(self._kind(), self._still_found(ids), by=actor)
         passages = self._digests(ids)
         answers = citing(self._log, {one.digest for one in passages}, basis)
-        salts = {one: secrets.token_bytes(_SALT_BYTES) for one in ids}
+        salts = {one: secrets.token_bytes(SALT_BYTES) for one in ids}
         beyond = self._collection.beyond
         event = DocumentErasure(
             basis=basis,
