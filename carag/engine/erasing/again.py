@@ -98,6 +98,8 @@ class LostErasures:
         """
         with open_corpus(home) as store:
             back = {seq: [*store.documents.content_hashes([*named])] for seq, named in self._named.items()}
+        if not any(back.values()):
+            return 0
         with Engine.open(home, create=False, embedder=NO_EMBEDDER) as engine:
             for seq, ids in sorted(back.items()):
                 if ids:
