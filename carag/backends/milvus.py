@@ -18,6 +18,7 @@ most 16,384 rows for a query.
 
 from __future__ import annotations
 
+import time
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
@@ -52,6 +53,10 @@ _SECRET: Final = "CARAG_MILVUS_TOKEN"  # noqa: S105 - its name
 """The environment variable with the token, or with the password if the address names a user."""
 _TIMEOUT: Final = 30.0
 """Seconds for a call including the client's own retries."""
+_COMPACTION: Final = 600.0
+"""Seconds that the server may take to write its segments again."""
+_PAUSE: Final = 0.2
+"""Seconds between two questions whether it has."""
 _AT_ONCE: Final = 1000
 """Entities per request."""
 _MOST: Final = 16_384
@@ -96,6 +101,11 @@ class MilvusBackend(VersionedLoads):
         self._client: Any = self._tried(partial(_connected, address, timeout))
         version = self._talk("get_server_version")
         self._kind = f"milvus {str(version).removeprefix('v')}"
+
+    @property
+    def beyond(self) -> tuple[str, ...]:
+        """Codes of what may still hold deleted rows: old segments, which the server removes later, and its log."""
+        return ("milvus-segments", "milvus-log")
 
     def close(self) -> None:
         """Close connections; idempotent."""
@@ -186,6 +196,23 @@ class MilvusBackend(VersionedLoads):
 
     def _drop_ended(self, epoch: int) -> None:
         self._drop(f"e1 <= {epoch}")
+
+    def _free(self) -> None:
+        """Have the server write its segments without the removed entities.
+
+        Raises BackendUnavailable if it has not within :data:`_COMPACTION` seconds.
+        """
+        until = time.monotonic() + _COMPACTION
+        for name in (self._collection, self._register_name):
+            self._talk("flush", name)
+            job = self._talk("compact", name)
+            while self._talk("get_compaction_state", job) != "Completed":
+                if time.monotonic() > until:
+                    raise BackendUnavailable(
+                        f"Milvus has not compacted {name} within {_COMPACTION:g} s, so that its segments still have "
+                        "deleted rows; try again"
+                    )
+                time.sleep(_PAUSE)
 
     def _drop(self, condition: str) -> None:
         while found := self._query(condition, ["id"], limit=_AT_ONCE):

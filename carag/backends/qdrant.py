@@ -102,6 +102,11 @@ class QdrantBackend(VersionedLoads):
         self._is_open, self._is_there = True, False
         self._kind = f"qdrant {self._talk('info').version}"
 
+    @property
+    def beyond(self) -> tuple[str, ...]:
+        """Codes of what may still hold deleted rows: segments, which the server rewrites when it likes, and its log."""
+        return ("qdrant-segments", "qdrant-wal", "qdrant-replicas")
+
     def close(self) -> None:
         """Close connections, unless the client is the caller's; idempotent."""
         if self._is_ours and self._is_open:
@@ -217,6 +222,9 @@ class QdrantBackend(VersionedLoads):
 
     def _drop_ended(self, epoch: int) -> None:
         self._write("delete", self._collection, points_selector=_selector(_range("e1", lte=epoch)))
+
+    def _free(self) -> None:
+        """Do nothing: a client cannot ask the server to rewrite its segments."""
 
     # ------------------------------------------------------------ read
 

@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import json
 import struct
+import time
 from collections import defaultdict
 from functools import partial
 from itertools import count
@@ -52,6 +53,15 @@ _TIMEOUT: Final = 30.0
 """Seconds that a node may take to answer."""
 _CONNECT: Final = 5.0
 """Seconds that a connection to a node may take."""
+_REWRITE: Final = 600.0
+"""Seconds that a node may take to write its file again."""
+_PAUSE: Final = 0.1
+"""Seconds between two questions whether it has."""
+_WRITES: Final = (
+    "aof_rewrite_in_progress",
+    "aof_rewrite_scheduled",
+    "rdb_bgsave_in_progress",
+)
 _AT_ONCE: Final = 200
 """Rows per transaction, during which a node serves nothing else."""
 _GRAPH: Final = ("NOQUANT", "EF", 1, "M", 4)
@@ -139,6 +149,11 @@ class RedisBackend(VersionedLoads):
         self._client: Any = self._talk(lambda: _connected(address, timeout))
         info = self._talk(lambda: self._client.info("server", target_nodes=self._client.get_primaries()[0]))
         self._kind = f"redis {info['redis_version']}"
+
+    @property
+    def beyond(self) -> tuple[str, ...]:
+        """Codes of what may still hold deleted rows: memory that is free again, and what replicas wrote to disk."""
+        return ("redis-memory", "redis-replicas")
 
     def close(self) -> None:
         """Close connections; idempotent."""
@@ -284,6 +299,40 @@ class RedisBackend(VersionedLoads):
                 pipe.execute()
 
         self._talk(committed)
+
+    def _free(self) -> None:
+        """Free memory on every primary, and have each that writes to disk write its files again.
+
+        Raises BackendUnavailable if a node has not done so within :data:`_REWRITE` seconds.
+        """
+        for node in self._client.get_primaries():
+            self._command(node, "MEMORY PURGE")
+            if self._command(node, "INFO", "persistence")["aof_enabled"]:
+                self._rewrite_file(node, "BGREWRITEAOF", "aof_rewrite", "aof_last_bgrewrite_status")
+            if self._command(node, "CONFIG GET", "save")["save"]:
+                self._rewrite_file(node, "BGSAVE", "rdb_bgsave", "rdb_last_bgsave_status")
+
+    def _rewrite_file(self, node: Any, command: str, name: str, status: str) -> None:
+        """Have a node write a file; one that is being written already may hold rows from before, so it is awaited."""
+        until = time.monotonic() + _REWRITE
+        for begin in (False, True):
+            if begin:
+                self._command(node, command)
+            while any((said := self._command(node, "INFO", "persistence")).get(one) for one in _WRITES):
+                if time.monotonic() > until:
+                    raise BackendUnavailable(
+                        f"a node of Redis has not written its file again within {_REWRITE:g} s ({name}), so that the "
+                        "file still has deleted rows; look into its log, and try again"
+                    )
+                time.sleep(_PAUSE)
+        if said[status] != "ok":
+            raise BackendUnavailable(
+                f"a node of Redis could not write its file again ({name}), so that the file still has deleted rows; "
+                "look into its log, and try again"
+            )
+
+    def _command(self, node: Any, *words: str) -> Any:
+        return self._talk(lambda: self._client.execute_command(*words, target_nodes=node))
 
     # ------------------------------------------------------------ read
 

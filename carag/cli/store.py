@@ -281,6 +281,14 @@ def restore(
     policy: TrustedWitnesses = None,
     tsa_roots: TsaRoots = None,
     region: Annotated[str | None, typer.Option(metavar="R", help="The bucket's AWS region.")] = None,
+    erased: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Statements of documents that were erased after the backup, which are erased again; give the receipts "
+            "of the erasures too.",
+        ),
+    ] = None,
     accept_loss: Annotated[
         bool,
         typer.Option(
@@ -302,9 +310,12 @@ def restore(
     from carag.engine.backup import restore as put_back
 
     kept = {str(path): read_bytes(path, most=_MAX_KEPT) for path in receipt or []}
+    statements = b"" if erased is None else read_bytes(erased, most=_MAX_KEPT)
     anchors = anchors_named(anchor or [], policy=policy, tsa_roots=tsa_roots, region=region)
     try:
-        done = put_back(source, keys, store, kept=kept, anchors=anchors, accept_loss=accept_loss)
+        done = put_back(
+            source, keys, store, kept=kept, anchors=anchors, accept_loss=accept_loss, erased=statements
+        )
     except Behind as behind:
         if as_json:
             say_json({"records": behind.records, "known": behind.known, "findings": [*behind.findings]})
@@ -328,6 +339,14 @@ def restore(
         if done.findings
         else "nothing kept elsewhere was given, so it is unknown what came after the backup"
     )
+    if done.erased:
+        say(f"documents that were erased after the backup, and erased again: {done.erased}")
+    if done.unerased:
+        warn(
+            f"documents that were erased after the backup and may be back, as the log says: {done.unerased}; erase "
+            "them again, or restore with their statements: --erased FILE",
+            style="red",
+        )
     say("values that were erased after the backup are back: erase them again", style="dim")
     return Exit.OK
 

@@ -24,12 +24,14 @@ from carag.audit.anchors.review import ReaderHistory
 from carag.audit.auditor.examine import examine_log
 from carag.audit.auditor.reader import LogReader
 from carag.audit.log.directory import SECOND_COPY
-from carag.audit.receipts.verify import Verdict
+from carag.audit.receipts.verify import Verdict, verify_receipt
+from carag.audit.records.custody import DocumentErasure
 from carag.audit.tlog.log_verifier import parse_vkeys
 from carag.audit.tlog.note import Note
 from carag.engine.collection import Collection
 from carag.engine.configuration import ConfigurationLog
 from carag.engine.corpus import NO_EMBEDDER
+from carag.engine.erasing.again import LostErasures, read_statements
 from carag.engine.rows import leave_backend
 from carag.engine.snapshot import ANCHORS, KEYS, MANIFEST, Held, Manifest, Pinned, copied
 from carag.errors import AnchorUnavailable, AuditUnavailable, CorruptFile, InvalidArgument, StoreLocked
@@ -42,7 +44,6 @@ if TYPE_CHECKING:
 
     from carag.audit.anchors import Anchor
     from carag.audit.anchors.pin import History
-    from carag.audit.tlog.note import NoteKey
 
 __all__ = ["BackedUp", "Behind", "Manifest", "Restored", "back_up", "restore"]
 
@@ -213,6 +214,10 @@ _LOST: Final = "RESTORED_WITH_LOSS"
 """The code if something kept elsewhere covers more records, followed by both numbers of records."""
 
 
+_BACK: Final = "ERASED_BACK"
+"""Added, with their number, if documents may be back that were erased after the backup."""
+
+
 class Behind(CorruptFile):
     """A backup lacks records that something kept elsewhere proves; nothing was put in place.
 
@@ -244,6 +249,10 @@ class Restored:
     """Receipts, checkpoints and anchors that the log continues."""
     rows: int
     """Rows of the index, which was built again."""
+    erased: int
+    """Documents that the backup brought back and that were erased again."""
+    unerased: int
+    """Documents that were erased after the backup, named by no statement: they may be back."""
 
     def to_json(self) -> dict[str, Any]:
         """Return what ``carag restore --json`` prints."""
@@ -258,6 +267,7 @@ def restore(
     kept: Mapping[str, bytes] | None = None,
     anchors: Sequence[Anchor] = (),
     accept_loss: bool = False,
+    erased: bytes = b"",
 ) -> Restored:
     """Put a store in place from a backup and its keys. Its index is built again, from the backup's vectors.
 
@@ -266,6 +276,10 @@ def restore(
     Without these and without ``anchors``, a loss cannot be noticed. Unless ``accept_loss`` is given, raises Behind if
     they prove that records are missing or if an anchor cannot be asked; with it, the log says so. After an error
     nothing is in place.
+
+    A backup from before an erasure still has what was erased, as the erasure's receipt in ``kept`` shows. ``erased``
+    holds its statements: JSON lines, each with the erasure's ``record``, the ``id`` of a document and the ``salt`` of
+    its hash. What they name is erased again before the store is put in place; the log says how many others may be back.
 
     Examples
     --------
@@ -293,17 +307,21 @@ def restore(
         examined = examine_log(making)
         if examined.verdict is not Verdict.VERIFIED or examined.checkpoint != manifest.checkpoint:
             raise CorruptFile(f"{source} cannot be restored: {examined.reason}; take another backup")
-        known = _Known(kept or {}, anchors, parse_vkeys((making / "vkey").read_text("utf-8")))
+        known = _Known(kept or {}, anchors, (making / "vkey").read_text("utf-8"))
         # Done before the log is opened, which may add to it, so that anchors are shown only the store's own history.
         with LogReader(making) as reader:
             known.compare(ReaderHistory(reader))
         if SECOND_COPY in manifest.files:
             known.findings.append("a server with a second copy may have later records; it is no longer read")
+        lost = LostErasures(known.size, known.erasures, read_statements(erased))
         known.check(accept=accept_loss)
         with AuditLog.open(making) as log:
             rows = _checked(making, log, accept=accept_loss and bool(known.findings))
-            log.append(Recovery(known.code()))
+            log.append(Recovery(known.code(lost.unnamed)))
             records, origin = log.size, log.origin
+        if again := lost.erase(making):
+            with AuditLog.open(making) as log:
+                rows, records = _checked(making, log, accept=False), log.size
         put(making, place)
     return Restored(
         records=records,
@@ -313,15 +331,18 @@ def restore(
         findings=tuple(known.findings),
         compared=known.continued,
         rows=rows,
+        erased=again,
+        unerased=lost.unnamed,
     )
 
 
 class _Known:
     """What is known about a log elsewhere, compared with the restored log."""
 
-    def __init__(self, kept: Mapping[str, bytes], anchors: Sequence[Anchor], keys: Sequence[NoteKey]) -> None:
-        self._kept, self._anchors, self._keys = kept, anchors, keys
+    def __init__(self, kept: Mapping[str, bytes], anchors: Sequence[Anchor], vkey: str) -> None:
+        self._kept, self._anchors, self._vkey, self._keys = kept, anchors, vkey, parse_vkeys(vkey)
         self.findings: list[str] = []
+        self.erasures: dict[int, DocumentErasure] = {}
         self.continued = self.size = self.most = 0
 
     def compare(self, history: History) -> None:
@@ -331,7 +352,8 @@ class _Known:
             found = check_pin(history, data, self._keys)
             if found.verdict is Verdict.UNDECIDED:
                 raise InvalidArgument(f"{name} says nothing about this log: {found.reason}; leave it out")
-            self._found(None if found.verdict is Verdict.VERIFIED else f"{name}: {found.reason}", found.size)
+            lost = found.verdict is not Verdict.VERIFIED
+            self._found(f"{name}: {found.reason}{self._erased_by(data)}" if lost else None, found.size)
         submission = Submission(note, tuple(self._keys), history.consistency_hashes, _now())
         for anchor in self._anchors:
             try:
@@ -343,8 +365,17 @@ class _Known:
         if self.findings and not accept:
             raise Behind(self.size, max(self.most, self.size), self.findings)
 
-    def code(self) -> str:
-        return f"{_LOST}:{self.size}/{self.most}" if self.findings else f"{_RESTORED}:{self.size}"
+    def code(self, unerased: int) -> str:
+        back = f":{_BACK}:{unerased}" if unerased else ""
+        return f"{_LOST}:{self.size}/{self.most}{back}" if self.findings else f"{_RESTORED}:{self.size}"
+
+    def _erased_by(self, data: bytes) -> str:
+        """Keep the erasure that a lost record states, if its receipt verifies, and say so."""
+        record = verify_receipt(data, self._vkey).record
+        if record is None or not isinstance(record.event, DocumentErasure):
+            return ""
+        self.erasures[record.seq] = record.event
+        return f"; it erases {len(record.event.ids)} documents, so the backup is from before an erasure"
 
     def _found(self, finding: str | None, size: int) -> None:
         self.most = max(self.most, size)

@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 import numpy as np
 
 from carag.engine.corpus import NO_EMBEDDER, KeptEmbedder, is_same, kept_profile, open_corpus, settle_profile
-from carag.engine.rows import KeptBackend, KeptFile, follow_anew, settled_backend
+from carag.engine.rows import (
+    COPY_FILE,
+    FORGOTTEN,
+    KeptBackend,
+    KeptFile,
+    follow_anew,
+    has_other_copy,
+    settled_backend,
+)
 from carag.engine.state import StoreState
 from carag.errors import CorruptFile, InvalidArgument, StoreLocked
 from carag.retrieval import (
@@ -40,8 +48,6 @@ if TYPE_CHECKING:
 
 
 _SUFFIXES: Final = {"index": ".carag", "words": ".words", "state": ".state"}
-_FORGOTTEN: Final = "erased"
-"""The note of the last erasure whose documents the files of this process no longer hold, by its record."""
 _READER_NOTE: Final = "reader"
 """The store's note of the kind of reader that makes its rows."""
 
@@ -234,14 +240,22 @@ class Collection:
     def _forget(self) -> None:
         """Remove what files still hold of documents that were erased; a process that was killed does it at opening."""
         last = self.store.erasures.last()
-        if last <= int(self.store.own_get(_FORGOTTEN) or -1):
+        if last <= int(self.store.own_get(FORGOTTEN) or -1):
             return
         self.erasures += 1
+        self.store.forget()
         self.catalogue.forget()
         self._rows.forget()
         self._words.forget()
+        for unused in self._unused_files():
+            unused.unlink()
         self.store.purge()
-        self.store.own_update({_FORGOTTEN: str(last)})
+        self.store.own_update({FORGOTTEN: str(last)})
+
+    def _unused_files(self) -> list[Path]:
+        """Return files of rows that are not searched: a copy, and an index from before the rows were in a backend."""
+        index = [self._path] if isinstance(self._rows, KeptBackend) and self._path.exists() else []
+        return [*index, *self._path.parent.glob(f"{COPY_FILE}*")]
 
     @property
     def reader(self) -> str:
@@ -260,7 +274,8 @@ class Collection:
     @property
     def beyond(self) -> tuple[str, ...]:
         """Codes of the places that may hold what was erased, and that CARAG cannot reach."""
-        return ("backups", *self.store.beyond, *self._rows.beyond)
+        copy = ("backend-copy",) if has_other_copy(self.store) else ()
+        return ("backups", *self.store.beyond, *self._rows.beyond, *copy)
 
     @contextmanager
     def still(self) -> Iterator[None]:

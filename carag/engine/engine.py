@@ -433,6 +433,7 @@ class Engine:
         approver: str | None = None,
         by: str | None = None,
         dry_run: bool = False,
+        admin: str | None = None,
     ) -> ErasureReport:
         """Erase documents for good, with all that was made of them, and the answers that cite them.
 
@@ -442,7 +443,7 @@ class Engine:
 
         Raises InvalidArgument, and erases nothing, if an id is not in the store or one person is named twice;
         AuditUnavailable if the erasure cannot be put on record. An erasure that is on record and was interrupted is
-        finished when the store is next opened.
+        finished when the store is next opened, or, in PostgreSQL, by the same call.
 
         Parameters
         ----------
@@ -456,6 +457,10 @@ class Engine:
             The person who acts, recorded likewise; by default the account that runs this process.
         dry_run : bool
             Report only what would be erased and what would stay, and change nothing.
+        admin : str, optional
+            For a store in PostgreSQL, whose application's account may not erase: the address of the administrator that
+            set it up, as for ``carag share``. Other engines of the store rewrite their files at their next question or
+            opening.
 
         Examples
         --------
@@ -467,7 +472,7 @@ class Engine:
         >>> done.documents, done.passages, done.beyond
         (1, 1, ('backups',))
         """
-        return self._erasures.erase(ids, basis=basis, approver=approver, by=by, dry_run=dry_run)
+        return self._erasures.erase(ids, basis=basis, approver=approver, by=by, dry_run=dry_run, admin=admin)
 
     @cached_property
     def _erasures(self) -> DocumentErasures:

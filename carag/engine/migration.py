@@ -20,7 +20,9 @@ from carag.engine.collection import Collection, no_progress
 from carag.engine.corpus import NO_EMBEDDER
 from carag.engine.rows import (
     COPY,
+    COPY_FILE,
     FILLED,
+    FORGOTTEN,
     NATIVE,
     PLACE,
     KeptBackend,
@@ -44,8 +46,6 @@ if TYPE_CHECKING:
     from carag.backends.moving import Moved
 
 
-_COPY_FILE: Final = "index.copy"
-"""The file, in a store, of a copy that is not searched yet; it later takes the place of the index file."""
 _NEAREST: Final = 10
 """Rows that each search of a comparison asks for."""
 
@@ -66,8 +66,8 @@ def copy_backend(
         _check_other(store, place)
         if place is None:
             if restart:
-                (home / _COPY_FILE).unlink(missing_ok=True)
-            with closing(NativeBackend(dim, path=home / _COPY_FILE)) as file:
+                (home / COPY_FILE).unlink(missing_ok=True)
+            with closing(NativeBackend(dim, path=home / COPY_FILE)) as file:
                 return copy_rows(here, file, store.labels.open(), restart=restart, progress=progress)
         state = place.state()
         check_promises(state.backend, place.capabilities)
@@ -182,7 +182,7 @@ def switch_backend(home: Path, target: str | VectorBackend, *, progress: Moved |
             )
         )
         if given is None:
-            notes = {PLACE: NATIVE, **notes_of_file(home / _COPY_FILE, store.known())}
+            notes = {PLACE: NATIVE, **notes_of_file(home / COPY_FILE, store.known())}
         else:
             before = noted("backend").keys()
             notes = {
@@ -192,11 +192,11 @@ def switch_backend(home: Path, target: str | VectorBackend, *, progress: Moved |
                 FILLED: _name(given),
                 **noted("backend", store.known(), state.epoch),
             }
-        store.meta_update(notes)
+        store.meta_update({**notes, FORGOTTEN: ""})  # the copy may still hold rows that were erased
         if given is None:
             # This comes after the notes: if the process is killed before this, the next opening builds the file from
             # the store.
-            (home / _COPY_FILE).replace(home / "index.carag")
+            (home / COPY_FILE).replace(home / "index.carag")
         return Copied(len(keys), root, state)
 
 
@@ -216,12 +216,12 @@ def _copy_of(
     if here == there:
         raise InvalidArgument(f"the rows of {store.path} are searched in {there} already")
     dim = store.dim
-    if dim is None or (not (home / _COPY_FILE).exists() if given is None else store.meta_get(COPY) != there):
+    if dim is None or (not (home / COPY_FILE).exists() if given is None else store.meta_get(COPY) != there):
         raise InvalidArgument(
             f"there is no copy of the rows of {store.path} in {there}; make one with carag backend copy"
         )
     if given is None:
-        return closing(NativeBackend(dim, path=home / _COPY_FILE))
+        return closing(NativeBackend(dim, path=home / COPY_FILE))
     check_promises(given.state().backend, given.capabilities)
     return nullcontext(given)
 

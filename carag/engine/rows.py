@@ -410,6 +410,16 @@ _BETWEEN: Final = ", collection "
 """Separates kind and collection in the name of a place."""
 COPY: Final = "shadow"
 """The store's note of the backend that holds a copy of its rows, to which it may move."""
+COPY_FILE: Final = "index.copy"
+"""The file, in a store, of a copy that is not searched yet; it later takes the place of the index file."""
+FORGOTTEN: Final = "erased"
+"""The note of the last erasure whose documents the files of this process no longer hold, by its record."""
+
+
+def has_other_copy(store: CorpusStore) -> bool:
+    """Tell whether a backend in which rows are not searched now may hold some, and may still be asked to."""
+    here = store.meta_get(PLACE) or NATIVE
+    return any(store.meta_get(note) not in (None, "", NATIVE, here) for note in (COPY, FILLED))
 
 
 @contextmanager
@@ -467,7 +477,7 @@ def _check_place(store: CorpusStore, last: str, state: IndexState) -> None:
         )
     # The notes are written first, so that a killed run continues where its rows are.
     if store.meta_get(FILLED) == here:
-        store.meta_set(PLACE, here)
+        store.meta_update({PLACE: here, FORGOTTEN: ""})  # it may still hold what was erased meanwhile
         return
     if store.meta_get(COPY) == here:
         raise InvalidArgument(

@@ -28,7 +28,7 @@ from carag.engine.corpus import has_store, open_corpus
 from carag.engine.rows import NATIVE, PLACE
 from carag.errors import AuditUnavailable, CorruptFile, InvalidArgument
 from carag.postgres.address import Address
-from carag.postgres.connection import connected, not_durable
+from carag.postgres.connection import check_same_database, connected, not_durable
 from carag.store.postgres import set_up
 from carag.store.store import CorpusStore
 
@@ -150,7 +150,8 @@ def move(source: Path, directory: Path, url: str, *, admin: str) -> Moved:
                 raise AuditUnavailable(f"the server {wrong}")
             set_up_shared(db, place.schema, place.role)
             set_up(db, place.schema, place.role)
-            _check_same(db, place)
+            with closing(connected(place.url)) as own:
+                check_same_database(own, db)
             if not (is_marked and _is_there(db, place.schema, note)):
                 _transfer(db, place, source)
             passages = _count(db, place.schema, "chunks")
@@ -182,20 +183,6 @@ def _checked(source: Path) -> str:
     if found.verdict is not Verdict.VERIFIED or found.checkpoint is None:
         raise CorruptFile(f"the log of {source} fails its own checks, so nothing was moved: {found.reason}")
     return found.checkpoint
-
-
-def _check_same(db: Any, place: Address) -> None:
-    """Check that both addresses lead to one database; with two, there would be two stores with one log."""
-    query = (
-        "SELECT system_identifier, (SELECT oid FROM pg_database WHERE datname = current_database()) "
-        "FROM pg_control_system()"
-    )
-    with closing(connected(place.url)) as own:
-        if own.execute(query).fetchone() != db.execute(query).fetchone():
-            raise InvalidArgument(
-                "the administrator's address leads to a different database from the store's address; name the same "
-                "database in both"
-            )
 
 
 def _is_there(db: Any, schema: str, note: str) -> bool:

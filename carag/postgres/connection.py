@@ -6,6 +6,7 @@ import time
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, Final
 
+from carag.errors import InvalidArgument
 from carag.postgres.address import driver, fields_of
 
 if TYPE_CHECKING:
@@ -71,6 +72,22 @@ def not_durable(db: Any) -> str | None:
                 f"has {name} = {found}, so a power cut can lose acknowledged records; want {name} = {wanted}"
             )
     return None
+
+
+def check_same_database(own: Any, admin: Any) -> None:
+    """Check that a store's connection and its administrator's lead to one database, because two would be two stores.
+
+    Raises InvalidArgument if they do not.
+    """
+    query = (
+        "SELECT system_identifier, (SELECT oid FROM pg_database WHERE datname = current_database()) "
+        "FROM pg_control_system()"
+    )
+    if own.execute(query).fetchone() != admin.execute(query).fetchone():
+        raise InvalidArgument(
+            "the administrator's address leads to a different database from the store's address; name the same "
+            "database in both"
+        )
 
 
 def described(error: Any, url: str) -> str:

@@ -254,8 +254,11 @@ class CorpusStore(Notes):
 
     places: tuple[str, ...] = ("corpus.db",)
     """Codes of what :meth:`purge` writes again."""
-    beyond: tuple[str, ...] = ()
-    """Codes of what may hold erased rows, and is beyond its reach."""
+
+    @property
+    def beyond(self) -> tuple[str, ...]:
+        """Codes of what may hold erased rows, and is beyond its reach."""
+        return ()
 
     @property
     def is_shared(self) -> bool:
@@ -292,7 +295,21 @@ class CorpusStore(Notes):
         """Lend a connection that may erase, in a transaction; what was read before is forgotten after it."""
         with self._writing() as sql:
             yield sql
+        self.forget()
+
+    def forget(self) -> None:
+        """Forget what was read before an erasure."""
         self._sets, self._audiences = EntitySets(self.path), Audiences(self.path)
+
+    @contextmanager
+    def administered(self, admin: str | None) -> Iterator[None]:
+        """Let documents be erased, over the connection of an administrator if the store is on a server.
+
+        Raises InvalidArgument if an address is given, and a file needs none.
+        """
+        if admin is not None:
+            raise InvalidArgument(f"{self.path} is a file, which needs no administrator; leave admin out")
+        yield
 
     def purge(self) -> None:
         """Write the file again without the remains of what was erased, which free pages and journal may hold.

@@ -31,6 +31,7 @@ from tests.backends.worlds import (
     drawn_world,
     plain_rows,
 )
+from tests.remains import as_stored
 from tests.sizes import examples
 
 if TYPE_CHECKING:
@@ -74,6 +75,10 @@ class Conformance:
 
     def stop(self, backend: VectorBackend) -> None:
         """Take away what a backend needs to answer."""
+        raise NotImplementedError
+
+    def stored(self, backend: VectorBackend, wanted: set[bytes]) -> set[bytes]:
+        """Return which of some byte strings are where rows are kept, except what the backend says is beyond it."""
         raise NotImplementedError
 
     @pytest.fixture
@@ -501,3 +506,31 @@ class Conformance:
             found = backend.search(given.vectors[given.keys == key], 9, asked, plan=self.exact(backend))
             assert ([key], 1) == (found.keys[found.keys >= 0].tolist(), found.admissible)
             assert 5 == backend.count(everything._replace(deny_entities=(entity,)))
+
+    def test_a_purge_leaves_no_byte_of_deleted_rows(self, build):
+        """In single or half precision, nor an earlier epoch; what is live stays, and changes go on."""
+        # No other test's, and each as long as a random vector must be so that no server's compression shortens it.
+        rows = plain_rows(60, 32, seed=11)
+        world = World.of(rows)
+        backend, checked = build(world)
+        gone = list(range(0, 60, 3))
+        single, half = ({as_stored(rows.vectors[key])[at] for key in gone} for at in (0, 1))
+        there = self.stored(backend, single | half)
+        assert there >= single or there >= half
+        checked.relabel(gone, [CLOSED] * len(gone), batch="close")
+        before = checked.delete(gone, batch="delete")
+        assert self.stored(backend, single | half) == there  # deleting is not enough
+        for _ in range(2):
+            checked.purge()
+            assert self.stored(backend, single | half) == set()
+        assert len(set(checked.beyond)) == len(checked.beyond)
+        world.index.delete(gone)
+        queries = rows.vectors[:5]
+        expected = world.index.search(queries, 60, EVERYTHING, plan="exact")
+        assert_equal(expected, checked.search(queries, 60, EVERYTHING, plan=self.exact(backend)))
+        early = admitted_at(before.words, EVERYTHING, 0, None)
+        with pytest.raises(BackendUnavailable, match="gone"):
+            backend.search(queries, 5, early, plan=self.exact(backend), at=before.epoch - 1)
+        checked.add(plain_rows(1, 32, seed=1, first=100), batch="more")
+        world.labels[100] = policy_word(1)
+        assert checked.search(queries, 60, EVERYTHING).stats.admissible == 41

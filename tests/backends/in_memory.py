@@ -80,6 +80,13 @@ class MemoryBackend(VersionedLoads):
             if condition(*version[7:]):
                 self.store.write(lambda at=at: self.store.versions.pop(at, None))
 
+    @property
+    def beyond(self):
+        return ()
+
+    def _free(self):
+        pass
+
     def _drop_after(self, epoch):
         self._drop(lambda e0, _: e0 > epoch)
 

@@ -57,6 +57,19 @@ class RedisCluster:
                 assert time.monotonic() < until, f"no cluster after {_PATIENCE:.0f} s"
                 time.sleep(0.05)
 
+    def wait_for_removals(self) -> None:
+        """Wait until every append-only file on disk is one in use: a node removes earlier ones a moment later."""
+        until = time.monotonic() + _PATIENCE
+        for port in self.ports:
+            home = self.directory / str(port) / "appendonlydir"
+            while True:
+                lines = (home / "appendonly.aof.manifest").read_text().splitlines()
+                used = {line.split()[1] for line in lines if not line.endswith(" type h")}
+                if {one.name for one in home.glob("*.aof")} <= used:
+                    break
+                assert time.monotonic() < until, "a node keeps files that it does not use"
+                time.sleep(0.02)
+
     def stop(self) -> None:
         for process in self.processes:
             process.kill()
@@ -99,6 +112,7 @@ class RedisCluster:
             # With "everysec" Redis may answer before it writes, for up to 2 s, while an earlier fsync still runs.
             "appendfsync": "always" if self.syncs else "everysec",
             "save": "",
+            "rdbcompression": "no",  # so that tests find the bytes of vectors in its files
             "requirepass": self.password,
         }
         words = [str(one) for name, value in settings.items() for one in (f"--{name}", value)]

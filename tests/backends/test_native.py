@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import tempfile
+from pathlib import Path
+
 from carag.backends import NativeBackend
 from tests.backends.conformance import Conformance
+from tests.remains import remains
 from tests.sizes import examples
 
 
@@ -21,3 +25,8 @@ class TestNative(Conformance):
 
     def stop(self, backend):
         backend.close()
+
+    def stored(self, backend, wanted):
+        with tempfile.TemporaryDirectory() as directory:
+            backend._index.save(Path(directory) / "rows")
+            return remains(wanted, Path(directory))

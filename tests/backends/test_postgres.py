@@ -18,7 +18,7 @@ from carag.backends.postgres.place import check_version
 from carag.backends.postgres.schema import graph_name
 from carag.cli import Exit
 from carag.cli.app import run
-from carag.errors import BackendUnavailable, InvalidArgument
+from carag.errors import BackendUnavailable, InvalidArgument, StoreLocked
 from carag.index import Plan
 from carag.policy import Mask, policy_word
 from carag.postgres import pool as pool_module
@@ -26,6 +26,7 @@ from tests.backends.conformance import Conformance
 from tests.backends.conftest import NUMBERS, Graphed
 from tests.backends.postgres_servers import psycopg_or_skip
 from tests.backends.worlds import EVERYTHING, plain_rows
+from tests.remains import remains_in_database
 from tests.sizes import examples
 
 psycopg = psycopg_or_skip()
@@ -52,6 +53,11 @@ class TestPostgres(Conformance):
 
     def stop(self, backend):
         self.server.kill()
+
+    def stored(self, backend, wanted):
+        with self.server.connect() as db:
+            db.execute("ANALYZE")  # which samples vectors
+            return remains_in_database(wanted, db)
 
 
 def test_a_command_builds_the_graph(servers, name, capsys):
@@ -318,6 +324,53 @@ def test_an_account_sees_its_collections_and_no_other(servers, name):
             account.execute(moved, (other._place.id,))
     for one in (mine, other, fenced):
         one.close()
+
+
+def test_an_account_purges_as_far_as_it_may_and_says_so(servers, name):
+    """Rows of its own collection; the owner writes pages again; an account from before it could has to be let again."""
+    server, tenant = servers[1], f"{servers[1].name}_purger"
+    mine, other = (PostgresBackend(server.url, collection=one) for one in (name, f"{name}, of somebody else"))
+    with server.connect() as admin:
+        admin.execute(f"CREATE ROLE {tenant} LOGIN")
+    for one in (mine, other):
+        one.add(plain_rows(30, 8), batch="first")
+        one.delete(range(10), batch="second")
+    mine.let_use(tenant)
+    fenced = PostgresBackend(server.as_account(tenant), collection=name)
+    assert set(fenced.beyond) - set(mine.beyond) == {"postgresql-pages", "postgresql-statistics"}
+    assert {"postgresql-wal", "postgresql-replicas"} == set(mine.beyond)
+    rights = f"ON carag_vectors.past {{}} {tenant}"
+    with server.connect() as admin:
+        admin.execute(f"REVOKE DELETE {rights.format('FROM')}")
+        with pytest.raises(BackendUnavailable, match=r"with let_use\(\)"):
+            fenced.purge()
+        assert len(mine.get(range(10), at=1).keys) == 10
+        mine.let_use(tenant)
+        fenced.purge()
+        ended = admin.execute("SELECT collection, count(*) FROM carag_vectors.past GROUP BY 1").fetchall()
+        assert (mine._place.id, 10) not in ended
+        assert (other._place.id, 10) in ended
+    with pytest.raises(BackendUnavailable, match="epoch 1 is gone"):
+        mine.get(range(10), at=1)
+    assert len(other.get(range(10), at=1).keys) == 10
+    assert mine.state().shards[0].rows == 20
+    for one in (mine, other, fenced):
+        one.close()
+
+
+def test_rows_that_a_transaction_can_still_read_are_told_of(servers, name):
+    """The purge fails; repeated later, it succeeds."""
+    backend = PostgresBackend(servers[1].url, collection=name)
+    backend.add(plain_rows(30, 8), batch="first")
+    backend.delete(range(10), batch="second")
+    with servers[1].connect() as reader:
+        with reader.transaction():
+            reader.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+            reader.execute("SELECT 1 FROM pg_class LIMIT 1")
+            with pytest.raises(StoreLocked, match="an earlier transaction"):
+                backend.purge()
+        backend.purge()
+    backend.close()
 
 
 # -- the connection

@@ -79,6 +79,10 @@ class TestQdrant(Conformance):
     def another(self, backend):
         return QdrantBackend(self.client, collection=backend.state().collection, keep=None)
 
+    def stored(self, backend, wanted):
+        points, _ = self.client.scroll(backend.state().collection, limit=999, with_vectors=True)
+        return wanted & {np.array(point.vector, "<f4").tobytes() for point in points}
+
     def stop(self, backend):
         backend.close()
 

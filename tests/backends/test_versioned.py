@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from itertools import product
+from itertools import count, product
 
 import numpy as np
 import pytest
@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from carag.backends import Admitted, NativeBackend
+from carag.backends.versioned import NEVER
 from carag.backends.versioned.register import Register, Sweep
 from carag.errors import BackendFault, BackendUnavailable, InvalidArgument
 from carag.index import Plan
@@ -104,6 +105,9 @@ class TestMemory(Conformance):
     def stop(self, backend):
         backend.close()
 
+    def stored(self, backend, wanted):
+        return wanted & {version[1].tobytes() for version in backend.store.versions.values()}
+
 
 @pytest.mark.parametrize("change", CHANGES)
 def test_a_change_is_seen_whole_or_not_at_all_wherever_it_is_killed(change):
@@ -143,6 +147,36 @@ def test_the_removal_can_be_killed_too():
         store.dies_at = None
         expected = AFTER["relabel"] if is_there else BEFORE
         assert expected | {50: ONE} == seen(MemoryBackend(store))
+
+
+def test_a_purge_can_be_killed_at_any_point():
+    """No reader of the last epoch notices; the next purge, or batch, removes the rest."""
+    for purges in count(2):
+        store = Store()
+        writer = filled(store)
+        writer.delete([0], batch="gone")
+        before = seen(writer)
+        store.writes, store.dies_at = 0, purges / 2
+        try:
+            MemoryBackend(store).purge()
+        except BackendUnavailable:
+            store.dies_at = None
+        else:
+            break
+        assert before == seen(MemoryBackend(store)), purges
+        MemoryBackend(store).add(rows([50], ONE), batch="another")
+        MemoryBackend(store).purge()
+        assert all(version[8] == NEVER for version in store.versions.values())
+        assert before | {50: ONE} == seen(MemoryBackend(store))
+    assert purges > 8
+
+
+def test_a_purge_waits_for_no_load():
+    """A load's rows are of the next epoch, so it must end first."""
+    backend = filled(Store())
+    backend.load(rows([50], ONE), batch="load", begin=0, end=1)
+    with pytest.raises(InvalidArgument, match="load"):
+        backend.purge()
 
 
 def test_a_register_that_is_written_too_early_would_be_noticed(monkeypatch):

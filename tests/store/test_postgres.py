@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from carag.errors import BackendUnavailable, CaragError, CorruptFile
+from carag.errors import BackendUnavailable, CaragError, CorruptFile, InvalidArgument
 from carag.policy.groups.statements import ALWAYS, GroupImport, GroupStatement
 from carag.store.postgres import PostgresStore, set_up
 from tests.sharing import ROLE, SharedServer
@@ -44,13 +44,19 @@ def test_what_one_writes_the_other_reads_next(two: tuple[PostgresStore, Postgres
         assert [chunk.text for chunk in reader.chunks([key])] == [f"text {n}"]
 
 
-def test_setting_up_again_adds_groups_to_a_store_of_schema_3(sharing: SharedServer, schema: str) -> None:
-    """What it holds stays, and it does not open before."""
+@pytest.mark.parametrize("version", [3, 4])
+def test_setting_up_again_adds_what_a_store_of_an_earlier_schema_lacks(
+    sharing: SharedServer, schema: str, version: int
+) -> None:
+    """What it holds stays, it does not open before, and its account may still delete nothing."""
     with sharing.opened(schema, HERE) as store:
         put(store, a_filing(), "text")
         was = contents(store)
-    dropped = ", ".join(f"{schema}.{table}" for table in LATER)
-    sharing.alter(f"DROP TABLE {dropped}", f"COMMENT ON SCHEMA {schema} IS 'corpus of CARAG, schema 3'")
+    lacking = LATER if version == 3 else ("erased", "erased_labels")
+    dropped = ", ".join(f"{schema}.{table}" for table in lacking)
+    sharing.alter(
+        f"DROP TABLE {dropped}", f"COMMENT ON SCHEMA {schema} IS 'corpus of CARAG, schema {version}'"
+    )
     with pytest.raises(CorruptFile, match="carag share --admin"):
         sharing.opened(schema, HERE)
     with sharing.admin() as db:
@@ -59,6 +65,9 @@ def test_setting_up_again_adds_groups_to_a_store_of_schema_3(sharing: SharedServ
         assert contents(store) == was
         store.groups.import_(GroupImport([GroupStatement("group:a", {"user:ana": ALWAYS})]))
         assert store.groups.held_by(["user:ana"], 0) == {"user:ana", "group:a"}
+        assert store.erasures.last() == -1
+        with pytest.raises(InvalidArgument, match="may not erase"), store.administered(None):
+            pass
 
 
 def test_groups_that_one_imports_hold_for_the_other_at_once(two: tuple[PostgresStore, PostgresStore]) -> None:
@@ -142,6 +151,8 @@ def test_a_turn_is_one_process_s(two: tuple[PostgresStore, PostgresStore]) -> No
         "UPDATE chunks SET text = ''",
         "UPDATE labels SET word = 0",
         "DELETE FROM meta",
+        "INSERT INTO erased VALUES (1, '', 1, '', 1)",
+        "DELETE FROM erased_labels",
         "DROP TABLE vectors",
         "TRUNCATE changes",
     ],

@@ -8,7 +8,7 @@ admissible. If its list is short, the search is repeated exactly, in the same sn
 There is no certified plan: the pages that PostgreSQL reads also hold inadmissible rows, and its planner's statistics
 include them.
 
-Rows that ended are kept for earlier epochs; nothing is removed automatically.
+Rows that ended are kept for earlier epochs until :meth:`PostgresBackend.purge`; nothing is removed automatically.
 """
 
 from __future__ import annotations
@@ -30,13 +30,14 @@ from carag.backends.postgres.place import (
     open_place,
     read_place,
 )
-from carag.backends.postgres.schema import FOREVER, let_use, make_graph
+from carag.backends.postgres.schema import FOREVER, GONE, let_use, make_graph
 from carag.backends.postgres.wire import copy_blocks, rows_from
 from carag.backends.protocol import Capabilities, Found, IndexState, ShardState
 from carag.errors import BackendUnavailable, InvalidArgument
 from carag.index import Plan
 from carag.limits import check_label, quoted
-from carag.postgres.address import taken_out
+from carag.postgres.address import driver, taken_out
+from carag.postgres.freed import BEYOND, STATISTICS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -144,6 +145,12 @@ class PostgresBackend(PostgresLoads):
             server_side_policy=self._place.is_fenced,
         )
 
+    @property
+    def beyond(self) -> tuple[str, ...]:
+        """Codes of what may still hold deleted rows; only the tables' owner writes the server's pages again."""
+        own = () if self._place.is_owner else ("postgresql-pages",)
+        return (*BEYOND, *own, *(() if self._place.is_superuser else (STATISTICS,)))
+
     def close(self) -> None:
         """See :class:`~carag.backends.VectorBackend`."""
         self._link.close()
@@ -212,6 +219,30 @@ class PostgresBackend(PostgresLoads):
             return read_place(db, self._collection)
 
         self._place = self._link.unhurried(build)
+
+    def purge(self) -> None:
+        """Delete the rows that ended, and with them all earlier epochs; the tables' owner also writes the tables again.
+
+        Readers and writers wait meanwhile, and there is no time limit; a graph is built again. Raises StoreLocked if an
+        earlier transaction may still read the deleted rows.
+        """
+
+        def delete(db: Any) -> bool:
+            place = {"c": self._place.id, "epoch": lock_epoch(db, self._place.id), "gone": GONE}
+            try:
+                db.execute("DELETE FROM past WHERE collection = %(c)s", place)
+                db.execute(
+                    "UPDATE change SET rows = %(gone)s WHERE collection = %(c)s AND epoch < %(epoch)s", place
+                )
+            except driver().errors.InsufficientPrivilege:
+                raise BackendUnavailable(
+                    "the account may not delete rows that ended; have the owner of the tables let it use the "
+                    "collection again, with let_use()"
+                ) from None
+            return self._dim(db) is not None
+
+        if self._link.unhurried(delete) and self._place.is_owner:
+            self._link.free([f"live_{self._place.id}", "past", "change"])
 
     def let_use(self, account: str) -> None:
         """Let an existing account use this collection and see no other; only the tables' owner may do so.
@@ -353,6 +384,10 @@ class PostgresBackend(PostgresLoads):
                 f"epoch {quoted(at)} does not exist yet; the last is {self._state(db, None).epoch}"
             )
         epoch, where, rows, words = row
+        if rows == GONE:
+            raise BackendUnavailable(
+                f"epoch {epoch} is gone, because ended rows were deleted since; ask again"
+            )
         shard = ShardState(self._place.shard, where, rows)
         return IndexState(self._place.version, self._collection, epoch, tuple(words), (shard,))
 

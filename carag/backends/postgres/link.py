@@ -5,17 +5,18 @@ No error contains an address, account or password, and nothing is logged.
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from carag.backends.postgres.wire import adapt_vectors
 from carag.errors import BackendUnavailable
 from carag.postgres.address import check_name, driver
 from carag.postgres.connection import described
+from carag.postgres.freed import free
 from carag.postgres.pool import Pool
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
 
 _SETTINGS: Final = {
@@ -69,6 +70,13 @@ class PostgresLink:
         """Do some work once, in one transaction without a time limit, on a connection of its own."""
         with self._reported():
             return self._pool.unhurried(work)
+
+    def free(self, tables: Sequence[str]) -> None:
+        """Write tables of the schema again without deleted rows, without a time limit."""
+        with self._reported(), closing(self._pool.new()) as db:
+            db.limit = float("inf")
+            db.execute("SET statement_timeout TO 0")
+            free(db, [f"{self.schema}.{table}" for table in tables])
 
     def close(self) -> None:
         """Close all connections; idempotent."""

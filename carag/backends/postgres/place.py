@@ -34,6 +34,8 @@ class PostgresCollection(NamedTuple):
     has_graph: bool
     is_fenced: bool
     """Whether row-level security applies to this account."""
+    is_owner: bool
+    is_superuser: bool
 
 
 def open_place(db: Any, schema: str, collection: str, dim: int | None) -> PostgresCollection:
@@ -74,23 +76,25 @@ def read_place(db: Any, collection: str) -> PostgresCollection:
     """Read an existing collection."""
     row = db.execute(
         "SELECT c.id, (SELECT system_identifier FROM pg_control_system()) || '/' || d.oid, c.dim, "
-        "split_part(current_setting('server_version'), ' ', 1), e.extversion, row_security_active('live') "
-        "FROM collection c, pg_database d, pg_extension e "
-        "WHERE c.name = %s AND d.datname = current_database() AND e.extname = 'vector'",
+        "split_part(current_setting('server_version'), ' ', 1), e.extversion, row_security_active('live'), "
+        "(SELECT pg_has_role(relowner, 'USAGE') FROM pg_class WHERE oid = 'live'::regclass), r.rolsuper "
+        "FROM collection c, pg_database d, pg_extension e, pg_roles r "
+        "WHERE c.name = %s AND d.datname = current_database() AND e.extname = 'vector' "
+        "AND r.rolname = current_user",
         (collection,),
     ).fetchone()
     if row is None:
         raise BackendUnavailable(
             f"the account may not see the collection {quoted(collection)}; have its owner call let_use()"
         )
-    own, shard, dim, server, extension, is_fenced = row
+    own, shard, dim, server, extension, *rights = row
     check_version(extension)
     (has_graph,) = db.execute(
         "SELECT EXISTS (SELECT FROM pg_index WHERE indexrelid = to_regclass(%s) AND indisvalid)",
         (graph_name(own),),
     ).fetchone()
     return PostgresCollection(
-        own, shard, f"postgresql {server}, pgvector {extension}", dim, has_graph, is_fenced
+        own, shard, f"postgresql {server}, pgvector {extension}", dim, has_graph, *rights
     )
 
 

@@ -21,6 +21,8 @@ from carag.postgres.locks import lock
 
 FOREVER: Final = (1 << 63) - 1
 """The end of a word that still has rows."""
+GONE: Final = -1
+"""The number of rows of an epoch that cannot be asked for any more."""
 _FORMAT: Final = "vectors of CARAG, format 2"
 _PLAIN: Final = 1900
 """Greatest vector length that is kept in the row's page of 8 kB; longer ones are stored out of line, and are slower."""
@@ -78,10 +80,10 @@ CREATE TABLE loading (
 """
 _SEEN: Final = {
     "collection": "SELECT, UPDATE (epoch)",
-    "change": "SELECT, INSERT",
+    "change": "SELECT, INSERT, UPDATE (rows)",
     "word": "SELECT, INSERT, UPDATE",
     "live": "SELECT, INSERT, UPDATE, DELETE",
-    "past": "SELECT, INSERT",
+    "past": "SELECT, INSERT, DELETE",
     "loading": "SELECT, INSERT, UPDATE, DELETE",
 }
 """What an account that is not the owner may do, within its collections."""

@@ -100,6 +100,11 @@ class VersionedBackend(ABC):
         self.close()
 
     @property
+    @abstractmethod
+    def beyond(self) -> tuple[str, ...]:
+        """Codes of what may still hold deleted rows after :meth:`purge`."""
+
+    @property
     def capabilities(self) -> Capabilities:
         """What the backend promises: only the exact plan, and replay only if all epochs are kept."""
         return Capabilities(
@@ -228,6 +233,26 @@ class VersionedBackend(ABC):
     def _sweep(self, sweep: Sweep) -> None:
         self._drop_ended(sweep.removable)
         self._drop_texts([_epoch_name(epoch) for epoch in range(sweep.swept, sweep.removable)])
+
+    def purge(self) -> None:
+        """Remove all ended versions at once, so that no earlier epoch can be asked for, and free what they took.
+
+        Raises InvalidArgument if a load is open.
+        """
+        with self._writing:
+            current, opened = self._current(OPEN)
+            if BegunBatch.read(opened).load_after(current) is not None:
+                raise load_is_open()
+            if current.epoch:
+                self._tidy(current, opened)
+                epoch = current.epoch
+                closing = Sweep(current.sweep.swept, epoch, epoch, epoch, time.time())
+                # The register goes first, so that a purge that is killed is ended by the next batch.
+                self._keep_texts({_NOW: current._replace(sweep=closing).text()})
+                self._last = Register.empty(1), -math.inf
+                self._sweep(closing)
+                self._keep_texts({_NOW: current._replace(sweep=closing._replace(swept=epoch)).text()})
+                self._free()
 
     # ------------------------------------------------------------ read
 
@@ -385,6 +410,10 @@ class VersionedBackend(ABC):
     @abstractmethod
     def _drop_ended(self, epoch: int) -> None:
         """Remove versions with ``e1 <= epoch``."""
+
+    @abstractmethod
+    def _free(self) -> None:
+        """Have the engine free what removed versions took, and return when it has."""
 
     @abstractmethod
     def _live(self, keys: Sequence[int], register: Register) -> Versions:

@@ -23,7 +23,7 @@ from carag.audit.records.custody import (
     write_salts,
 )
 from carag.audit.records.hits import hit_digest
-from carag.engine.erasing.answers import citing, erase_answers
+from carag.engine.erasing.answers import Answers, citing, erase_answers
 from carag.errors import CorruptFile, InvalidArgument
 from carag.limits import check_id, quoted
 from carag.store.erasures import UNFINISHED, ErasedLabel, ErasedPassage, Remnant
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from carag.engine.configuration import InForce
     from carag.engine.contents import Contents
     from carag.engine.directory import Lifetime
-    from carag.engine.erasing.answers import Answers
     from carag.engine.writer import Kind
 
 _logger = logger(__name__)
@@ -86,6 +85,7 @@ class DocumentErasures:
         approver: str | None = None,
         by: str | None = None,
         dry_run: bool = False,
+        admin: str | None = None,
     ) -> ErasureReport:
         """See :meth:`carag.Engine.erase`."""
         self._lifetime.check()
@@ -93,53 +93,90 @@ class DocumentErasures:
         actor, reason = by or getpass.getuser(), _fields.member(Basis, basis)
         two_persons(actor, approver or "")
         wanted = _checked_ids(ids)
+        if dry_run:
+            return self._foretold(wanted, reason)
         with self._store.turn():
-            self._check_known(wanted)
-            if dry_run:
-                passages = self._digests(wanted)
-                found = citing(self._log, {one.digest for one in passages}, reason)
-                return self._report((), wanted, passages, found)
-            done = [
-                self._erase(wanted[at : at + MAX_ERASED_DOCUMENTS], reason, actor, approver or "")
-                for at in range(0, len(wanted), MAX_ERASED_DOCUMENTS)
-            ]
-            self._collection.refresh_files()
+            with self._store.administered(admin):
+                finished = self._finish()
+                left = [one for one in wanted if not any(one in ids for ids, _ in finished)]
+                self._check_known(left)
+                done = [report for _, report in finished] + [
+                    self._erase(left[at : at + MAX_ERASED_DOCUMENTS], reason, actor, approver or "")
+                    for at in range(0, len(left), MAX_ERASED_DOCUMENTS)
+                ]
+                self._collection.refresh_files()
+            self._store.meta_set(UNFINISHED, "")
         kept = {seq: why for one in done for seq, why in zip(one.kept, one.reasons, strict=True)}
         return ErasureReport(
-            tuple(one.receipts[0] for one in done),
-            len(wanted),
+            tuple(receipt for one in done for receipt in one.receipts),
+            sum(one.documents for one in done),
             sum(one.passages for one in done),
             tuple(seq for one in done for seq in one.answers),
             tuple(kept),
-            done[0].beyond,
+            done[-1].beyond,
             tuple(kept.values()),
             tuple(said for one in done for said in one.statements),
         )
 
+    def _foretold(self, ids: Sequence[str], basis: Basis) -> ErasureReport:
+        """Report what an erasure would do."""
+        self._check_known(ids)
+        passages = self._digests(ids)
+        found = citing(self._log, {one.digest for one in passages}, basis)
+        return self._report((), ids, len(passages), found)
+
     def finish(self) -> None:
-        """Carry out an erasure that is on record and was interrupted."""
-        if not (begun := self._store.meta_get(UNFINISHED)):
+        """Carry out an erasure that is on record and was interrupted, unless that needs an administrator."""
+        if not self._store.meta_get(UNFINISHED):
             return
-        with self._store.turn():
-            for seq in range(max(int(begun), self._store.erasures.last() + 1), self._log.size):
-                event = self._log.record(seq).event
-                if isinstance(event, DocumentErasure):
-                    opened = self._log.private.openings(seq)
-                    if "targets" not in opened:
-                        raise CorruptFile(
-                            f"record {seq} erases documents, and its sealed values, which name them, are lost; "
-                            "restore audit.db and private.key from a backup"
-                        )
-                    salts = read_salts(opened["targets"].value)
-                    actor, approver = (opened[one].value for one in ("actor", "approver"))
-                    self._carry_out(seq, event.basis, salts, actor, approver)
-                    _logger.warning("finished the erasure of record %d, which was interrupted", seq)
-            self._store.meta_set(UNFINISHED, "")
+        with self._store.turn():  # which another process that is erasing right now has
+            if self._store.is_shared and (begun := self._begun()):
+                _logger.warning(
+                    "the erasure of record %d was interrupted; erase one of its documents again, with the "
+                    "administrator's address, which finishes it",
+                    begun[0],
+                )
+                return
+            self._finish()
             self._collection.refresh_files()
+            self._store.meta_set(UNFINISHED, "")
+
+    def _begun(self) -> list[int]:
+        """Return the records of erasures of which it is not certain that they were carried out everywhere."""
+        first = int(self._store.meta_get(UNFINISHED) or self._log.size)
+        return [
+            seq
+            for seq in range(first, self._log.size)
+            if isinstance(self._log.record(seq).event, DocumentErasure)
+        ]
+
+    def _finish(self) -> list[tuple[frozenset[str], ErasureReport]]:
+        """Carry out what is on record; return the documents of each interrupted erasure, and what it did."""
+        done, last = [], self._store.erasures.last()
+        for seq in self._begun():
+            event = self._log.record(seq).event
+            assert isinstance(event, DocumentErasure)  # noqa: S101 - these alone are begun
+            opened = self._log.private.openings(seq)
+            if "targets" not in opened:
+                raise CorruptFile(
+                    f"record {seq} erases documents, and its sealed values, which name them, are lost; "
+                    "restore audit.db and private.key from a backup"
+                )
+            salts = read_salts(opened["targets"].value)
+            actor, approver = (opened[one].value for one in ("actor", "approver"))
+            found = Answers((), dict.fromkeys(event.kept, ""))
+            if seq > last:
+                found = self._carry_out(seq, event.basis, salts, actor, approver)
+            _logger.warning("finished the erasure of record %d, which was interrupted", seq)
+            said = tuple(ErasureStatement(seq, id_, salt) for id_, salt in salts.items())
+            report = self._report((self._log.receipt(seq),), [*salts], event.passages, found, said)
+            done.append((frozenset(salts), report))
+        return done
 
     def _erase(self, ids: Sequence[str], basis: Basis, actor: str, approver: str) -> ErasureReport:
         before = self._collection.state.root
-        self._store.meta_set(UNFINISHED, str(self._log.size))
+        if not self._store.meta_get(UNFINISHED):
+            self._store.meta_set(UNFINISHED, str(self._log.size))
         self._contents.withdraw(self._kind(), self._still_found(ids), by=actor)
         passages = self._digests(ids)
         answers = citing(self._log, {one.digest for one in passages}, basis)
@@ -158,27 +195,25 @@ class DocumentErasures:
         said = {"actor": actor, "approver": approver, "targets": write_salts(salts)}
         receipt = self._log.append(event, secrets=said)
         self._carry_out(receipt.seq, basis, salts, actor, approver)
-        self._store.meta_set(UNFINISHED, "")
         statements = tuple(ErasureStatement(receipt.seq, id_, salt) for id_, salt in salts.items())
-        return self._report((receipt,), ids, passages, answers, statements)
+        return self._report((receipt,), ids, len(passages), answers, statements)
 
     def _report(
         self,
         receipts: tuple[Receipt, ...],
         ids: Sequence[str],
-        passages: Sequence[ErasedPassage],
+        passages: int,
         answers: Answers,
         statements: tuple[ErasureStatement, ...] = (),
     ) -> ErasureReport:
         kept, why = tuple(answers.kept), tuple(answers.kept.values())
-        counts = len(ids), len(passages)
         return ErasureReport(
-            receipts, *counts, answers.erased, kept, self._collection.beyond, why, statements
+            receipts, len(ids), passages, answers.erased, kept, self._collection.beyond, why, statements
         )
 
     def _carry_out(
         self, seq: int, basis: Basis, salts: Mapping[str, bytes], actor: str, approver: str
-    ) -> None:
+    ) -> Answers:
         """Erase what a record says: answers first, because they are found by what the tables then no longer hold."""
         passages, kind = self._digests([*salts]), self._kind()
         digests, size = {one.digest for one in passages}, self._log.size
@@ -193,6 +228,7 @@ class DocumentErasures:
             self._store.erasures.erase(remnants, passages, labels, record=seq, basis=basis.value)
         late = citing(self._log, digests, basis, since=size)  # put on record meanwhile; none is from now on
         erase_answers(self._log, late.erased, basis, actor=actor, approver=approver)
+        return found
 
     def _remnant(self, kind: Kind, id_: str, salt: bytes) -> Remnant:
         stored = self._store.documents.document(id_)
