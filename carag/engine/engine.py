@@ -445,7 +445,8 @@ class Engine:
         basis : Basis or str
             The legal basis (:class:`carag.audit.Basis`).
         approver : str
-            The second person, who approved it; recorded as a commitment.
+            The second person, who approved it; recorded as a commitment. May be left out under a profile with
+            ``[erasure] two_persons = false``.
         by : str, optional
             The person who acts, recorded likewise; by default the account that runs this process.
 

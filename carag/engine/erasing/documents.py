@@ -74,7 +74,8 @@ class DocumentErasures:
         self._lifetime.check()
         self._in_force.keep_up()
         actor, reason = by or getpass.getuser(), _fields.member(Basis, basis)
-        two_persons(actor, approver or "")
+        if approver is not None or self._collection.profile.vocabulary.two_persons_erase:
+            two_persons(actor, approver or "")
         wanted = _checked_ids(ids)
         with self._store.turn():
             self._check_known(wanted)
@@ -107,7 +108,9 @@ class DocumentErasures:
                             "restore audit.db and private.key from a backup"
                         )
                     salts = {id_: bytes.fromhex(salt) for id_, salt in json.loads(opened["targets"].value)}
-                    actor, approver = (opened[one].value for one in ("actor", "approver"))
+                    actor, approver = (
+                        opened[one].value if one in opened else "" for one in ("actor", "approver")
+                    )
                     self._carry_out(seq, event.basis, salts, actor, approver)
                     _logger.warning("finished the erasure of record %d, which was interrupted", seq)
             self._store.meta_set(UNFINISHED, "")
@@ -133,7 +136,9 @@ class DocumentErasures:
             beyond=beyond,
         )
         targets = json.dumps([[one, salt.hex()] for one, salt in salts.items()], ensure_ascii=False)
-        receipt = self._log.append(event, secrets={"actor": actor, "approver": approver, "targets": targets})
+        receipt = self._log.append(
+            event, secrets={"actor": actor, "approver": approver or None, "targets": targets}
+        )
         self._carry_out(receipt.seq, basis, salts, actor, approver)
         self._store.meta_set(UNFINISHED, "")
         return ErasureReport((receipt,), len(ids), len(passages), answers.erased, answers.kept, beyond)
