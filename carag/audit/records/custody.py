@@ -152,6 +152,12 @@ class HoldScope(StrEnum):
     ALL = "all"
     RECORDS = "records"
     SUBJECT = "subject"
+    DOCUMENTS = "documents"
+    """Documents of the store, and no values of the log."""
+
+
+NO_RECORDS: Final = (1, 0)
+"""The range of records, an empty one, that a hold on documents covers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,7 +169,7 @@ class Hold(Event):
     matter : str
         A code for the matter; no names.
     scope : HoldScope
-        With SUBJECT, the record commits to the subject.
+        With SUBJECT, the record commits to the subject; with DOCUMENTS, to which documents, as JSON.
     first, last : int or None
         Range of records, with RECORDS.
     placed : int or None
@@ -178,7 +184,7 @@ class Hold(Event):
     placed: Count | None = None
 
     KINDS: ClassVar = (RecordKind.HOLD,)
-    COMMITS: ClassVar = ("actor", "approver", "subject")
+    COMMITS: ClassVar = ("actor", "approver", "subject", "targets")
 
     def _check(self) -> None:
         if self.scope is HoldScope.RECORDS:

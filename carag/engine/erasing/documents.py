@@ -17,6 +17,8 @@ from carag.audit.records import _fields
 from carag.audit.records.custody import MAX_ERASED_DOCUMENTS, DocumentErasure, salted_id
 from carag.audit.records.hits import hit_digest
 from carag.engine.erasing.answers import citing, erase_answers
+from carag.engine.erasing.holds import DocumentHolds
+from carag.engine.erasing.retention import check_free
 from carag.errors import CorruptFile, InvalidArgument
 from carag.limits import check_id, quoted
 from carag.store.erasures import UNFINISHED, ErasedLabel, ErasedPassage, Remnant
@@ -66,6 +68,7 @@ class DocumentErasures:
         self._contents = contents
         self._in_force = in_force
         self._lifetime = lifetime
+        self.holds = DocumentHolds(collection, log)
 
     def erase(
         self, ids: Iterable[str], *, basis: Basis | str, approver: str | None = None, by: str | None = None
@@ -79,6 +82,7 @@ class DocumentErasures:
         wanted = _checked_ids(ids)
         with self._store.turn():
             self._check_known(wanted)
+            check_free(self._store, self._log, self.holds.on(wanted), wanted, reason)
             done = [
                 self._erase(wanted[at : at + MAX_ERASED_DOCUMENTS], reason, actor, approver or "")
                 for at in range(0, len(wanted), MAX_ERASED_DOCUMENTS)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -11,6 +11,9 @@ from carag.errors import InvalidArgument
 from carag.policy.shipped import shipped_text
 from tests.engine.documents import Counting
 from tests.engine.erasing.canaries import canary
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def profile(folder: Path, said: str) -> Path:
