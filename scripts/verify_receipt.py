@@ -412,10 +412,11 @@ evaluation   commitments:{subject} passed:flag result:bytes32 snapshot:bytes32 s
 recovery     begins?:[count]+ commitments:{} why:code
 erasure      basis:GDPR_17_1|GDPR_5_1_E|GDPR_17_1_D|GDPR_17_1_E commitments:{actor,approver,targets} count:positive
              fields:[code]+ records:[count]
-hold         action:placed|released commitments:{actor,approver,subject} first:count? last:count? matter:code
-             placed:count? scope:all|records|subject
+hold         action:placed|released commitments:{actor,approver,subject,targets} first:count? last:count? matter:code
+             placed:count? scope:all|documents|records|subject
 glass        at:count commitments:{approver,reason,subject} purpose:code role:code source:asserted|verified until:count
-disclosure   commitments:{actor} fields:[code] outcome:answer|refuse record:count role:auditor|privacy_officer? why:code
+disclosure   commitments:{actor,targets} fields:[code] outcome:answer|refuse record:count?
+             role:auditor|privacy_officer? why:code
 anchor       anchor:code commitments:{} evidence:bytes32 seen:count size:count
 key          action:rotate|add|revoke algorithm:count commitments:{subject} good:count? public:text until:count?
              why:code

@@ -204,6 +204,8 @@ class Disclosure(Event):
 
     Parameters
     ----------
+    record : int or None
+        None for a report on a person, which may name any record; this record then commits to the person's names.
     fields : tuple of str
         The fields asked for; empty means all.
     role : str or None
@@ -214,14 +216,14 @@ class Disclosure(Event):
         The purpose, as a code.
     """
 
-    record: Count
+    record: Count | None
     fields: tuple[Code, ...]
     role: Code | None
     outcome: Outcome
     why: Code
 
     KINDS: ClassVar = (RecordKind.DISCLOSURE,)
-    COMMITS: ClassVar = ("actor",)
+    COMMITS: ClassVar = ("actor", "targets")
 
     def _check(self) -> None:
         if (self.outcome is Outcome.ANSWER) != (self.role in OPENERS) or self.outcome not in (

@@ -73,9 +73,11 @@ def originals(build):
                 next(events.under_glass(build)).event,
                 Hold(action="placed", matter="M-1", scope="records", first=2, last=9),
                 Hold(action="released", matter="M-1", scope="all", placed=3),
+                Hold(action="placed", matter="M-1", scope="documents"),
                 Erasure(basis="GDPR_17_1", count=2, fields=("query", "subject"), records=(1, 4)),
                 Disclosure(record=1, fields=("query",), role="auditor", outcome=Outcome.ANSWER, why="DRILL"),
                 Disclosure(record=1, fields=("query",), role=None, outcome=Outcome.REFUSE, why="DRILL"),
+                Disclosure(record=None, fields=(), role="auditor", outcome=Outcome.ANSWER, why="DRILL"),
             )
         ),
     ]
