@@ -14,7 +14,21 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 import carag
-from carag.cli import ask, audit, bench, gate, groups, ingest, metric, names, policy, store, trust
+from carag.cli import (
+    ask,
+    audit,
+    bench,
+    due,
+    gate,
+    groups,
+    ingest,
+    metric,
+    names,
+    policy,
+    store,
+    subject,
+    trust,
+)
 from carag.cli._output import Exit, flush, logging_shown, say, warn
 from carag.errors import CaragError, CorruptFile, InvalidArgument, Refused, StoreLocked, type_and_place
 
@@ -95,6 +109,7 @@ for _command in (
     ingest.ingest,
     ingest.fetch,
     ingest.sync,
+    due.erase_due,
     ask.ask,
     ask.explain,
     ask.serve,
@@ -133,6 +148,7 @@ def receipt(words: typer.Context) -> int:
 app.add_typer(audit.app, name="audit")
 app.add_typer(store.documents, name="documents")
 app.add_typer(groups.app, name="groups")
+app.add_typer(subject.app, name="subject")
 app.add_typer(policy.app, name="policy")
 app.add_typer(bench.app, name="bench")
 app.add_typer(gate.app, name="gate")

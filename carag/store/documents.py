@@ -68,6 +68,14 @@ class StoredDocuments:
             facts = {name: one for name, one in json.loads(text).items() if name != "audience"}
             yield id_, {**facts, "company": company}
 
+    def audiences(self) -> Iterator[tuple[str, str]]:
+        """Stream id and audience, as text, of every version of every document that is not for everybody."""
+        query = (
+            "SELECT DISTINCT accession_number, stated FROM document_audiences JOIN filings USING (filing) "
+            "JOIN audiences ON number = audience ORDER BY accession_number, stated"
+        )
+        return self._snapshot(query, ())
+
     def content_hash(self, document_id: str) -> str | None:
         """Return the content hash of a document's current version, or None if it is not stored."""
         return self.content_hashes([document_id]).get(document_id)

@@ -6,19 +6,20 @@ before has at most withdrawn the documents, which is on record too.
 
 from __future__ import annotations
 
-import getpass
 import json
 import secrets
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from carag.audit import Basis
-from carag.audit.operations.persons import two_persons
+from carag.audit.operations.persons import acting
 from carag.audit.records import _fields
 from carag.audit.records.custody import MAX_ERASED_DOCUMENTS, DocumentErasure, salted_id
 from carag.audit.records.hits import hit_digest
 from carag.engine.erasing.answers import citing, erase_answers
 from carag.engine.erasing.holds import DocumentHolds
-from carag.engine.erasing.retention import check_free
+from carag.engine.erasing.mentions import Mentions
+from carag.engine.erasing.retention import DueReport, check_free, due, refused
+from carag.engine.erasing.subject import report
 from carag.errors import CorruptFile, InvalidArgument
 from carag.limits import check_id, quoted
 from carag.store.erasures import UNFINISHED, ErasedLabel, ErasedPassage, Remnant
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
     from carag.engine.configuration import InForce
     from carag.engine.contents import Contents
     from carag.engine.directory import Lifetime
+    from carag.engine.erasing.retention import Due
+    from carag.engine.erasing.subject import SubjectReport
     from carag.engine.writer import Kind
 
 _logger = logger(__name__)
@@ -76,9 +79,7 @@ class DocumentErasures:
         """See :meth:`carag.Engine.erase`."""
         self._lifetime.check()
         self._in_force.keep_up()
-        actor, reason = by or getpass.getuser(), _fields.member(Basis, basis)
-        if approver is not None or self._collection.profile.vocabulary.two_persons_erase:
-            two_persons(actor, approver or "")
+        actor, reason = self._actor(by, approver), _fields.member(Basis, basis)
         wanted = _checked_ids(ids)
         with self._store.turn():
             self._check_known(wanted)
@@ -96,6 +97,63 @@ class DocumentErasures:
             tuple(seq for one in done for seq in one.kept),
             done[0].beyond,
         )
+
+    def due(self) -> list[Due]:
+        """Return the documents whose ``erase_after`` has passed, those included that a hold or a duty keeps."""
+        self._lifetime.check()
+        self._in_force.keep_up()
+        return due(self._store, self._log, self.holds)
+
+    def erase_due(self, *, approver: str | None = None, by: str | None = None) -> DueReport:
+        """Erase the documents that are due, except those that a hold or a duty keeps, which is on record once each.
+
+        The basis is ``GDPR_5_1_E``. Persons and errors are as in :meth:`carag.Engine.erase`.
+
+        Examples
+        --------
+        >>> import tempfile, carag
+        >>> from datetime import date
+        >>> memo = carag.Document(id="memo/7", text="The code is 1234.", bits=(), erase_after=date(2020, 1, 1))
+        >>> with carag.Engine.open(tempfile.mkdtemp(), embedder="wordllama") as engine:
+        ...     _ = engine.add([memo])
+        ...     engine.erasures.erase_due(by="dpo", approver="cco").erased
+        ('memo/7',)
+        """
+        self._actor(by, approver)
+        with self._store.turn():
+            found = self.due()
+            free = [one.document for one in found if not one.refusal]
+            done = self.erase(free, basis=Basis.STORAGE_LIMIT, approver=approver, by=by) if free else None
+            stayed = tuple(one for one in found if one.refusal)
+            for code in sorted({one.refusal for one in stayed}):
+                refused(self._log, code)
+        return DueReport(tuple(free), stayed, done)
+
+    def report(self, names: Iterable[str], *, role: str, actor: str, why: str) -> SubjectReport:
+        """Find where a person stands: in documents, lists, groups, records and answers; on record.
+
+        Raises Refused, ``ROLE_MAY_NOT_OPEN``, for another role, before anything is read; the attempt is on record.
+
+        Parameters
+        ----------
+        names : iterable of str
+            The person's names and ids, such as ``"Ana Ruiz"`` and ``"user:ana"``; found in any case, width and
+            composition, in texts as whole words.
+        role, actor, why
+            As for :func:`carag.audit.disclose`.
+
+        Examples
+        --------
+        >>> import tempfile, carag
+        >>> memo = carag.Document(id="memo/7", text="Ana Ruiz asked for a loan.", bits=())
+        >>> with carag.Engine.open(tempfile.mkdtemp(), embedder="wordllama") as engine:
+        ...     _ = engine.add([memo])
+        ...     engine.erasures.report(["ana ruiz"], role="auditor", actor="eve", why="REQUEST-3").documents
+        (MentioningDocument(id='memo/7', where=('text',)),)
+        """
+        self._lifetime.check()
+        self._in_force.keep_up()
+        return report(self._store, self._log, Mentions(names), role=role, actor=actor, why=why)
 
     def finish(self) -> None:
         """Carry out an erasure that is on record and was interrupted."""
@@ -173,6 +231,9 @@ class DocumentErasures:
             ErasedPassage(key, hit_digest(chunk, text_sha256))
             for key, chunk, text_sha256 in self._store.erasures.passages(ids)
         ]
+
+    def _actor(self, by: str | None, approver: str | None) -> str:
+        return acting(by, approver, two=self._collection.profile.vocabulary.two_persons_erase)
 
     def _still_found(self, ids: Sequence[str]) -> list[str]:
         return [one for one in ids if self._store.labels.of_document(one).size]

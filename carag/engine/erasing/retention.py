@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from carag.audit import Denial
 from carag.audit.records.custody import Basis
@@ -14,10 +14,39 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from carag.audit import AuditLog
+    from carag.engine.erasing.documents import ErasureReport
+    from carag.engine.erasing.holds import DocumentHolds
     from carag.store.store import CorpusStore
 
 _A_MINUTE: Final = 60_000_000
 """Microseconds."""
+
+
+class Due(NamedTuple):
+    """A document that is due to be erased."""
+
+    document: str
+    since: int
+    """The minute that it states, since 1970."""
+    held: tuple[int, ...]
+    """Records that placed holds on it, so that it stays."""
+    until: int
+    """The minute until which an earlier version states that it must be kept; 0 if that is over."""
+
+    @property
+    def refusal(self) -> str:
+        """Why it stays: ``LEGAL_HOLD`` or ``RETENTION``; empty if it can be erased."""
+        return "LEGAL_HOLD" if self.held else "RETENTION" if self.until else ""
+
+
+class DueReport(NamedTuple):
+    """What erasing what is due did."""
+
+    erased: tuple[str, ...]
+    stayed: tuple[Due, ...]
+    """Documents that are due, and stay because of a hold or a duty to keep them."""
+    report: ErasureReport | None
+    """None if nothing was erased."""
 
 
 def minute_of(log: AuditLog) -> int:
@@ -33,22 +62,30 @@ def retained(store: CorpusStore, ids: Sequence[str], minute: int) -> dict[str, i
     return {one: last for one, last in until.items() if minute < last}
 
 
+def due(store: CorpusStore, log: AuditLog, holds: DocumentHolds) -> list[Due]:
+    """Return the documents whose ``erase_after`` has passed, in the order in which they were added."""
+    minute = minute_of(log)
+    since = store.documents.due(minute)
+    held, until = holds.on([*since]), retained(store, [*since], minute)
+    return [Due(one, at, held.get(one, ()), until.get(one, 0)) for one, at in since.items()]
+
+
 def check_free(
     store: CorpusStore, log: AuditLog, held: Mapping[str, Sequence[int]], ids: Sequence[str], basis: Basis
 ) -> None:
     """Raise Refused, on record, if one of some documents is held, or must still be kept and the basis waits."""
     if held:
         first, placed = next(iter(held.items()))
-        raise refused(
-            log,
+        refused(log, "LEGAL_HOLD")
+        raise Refused(
             "LEGAL_HOLD",
             f"a legal hold covers document {quoted(first)}, as with {len(held)} of the {len(ids)} ids (placed by "
             f"record {', '.join(map(str, placed))}); two people must release it first; nothing was erased",
         )
     if basis.waits and (kept := retained(store, ids, minute_of(log))):
         first, until = next(iter(kept.items()))
-        raise refused(
-            log,
+        refused(log, "RETENTION")
+        raise Refused(
             "RETENTION",
             f"document {quoted(first)} must be kept until {from_minutes(until):%Y-%m-%d %H:%M} UTC, as with "
             f"{len(kept)} of the {len(ids)} ids; a request waits for that (GDPR Art. 17(3)(b)), an order by law does "
@@ -56,8 +93,7 @@ def check_free(
         )
 
 
-def refused(log: AuditLog, code: str, why: str) -> Refused:
-    """Put a refusal on record, and return it."""
+def refused(log: AuditLog, code: str) -> None:
+    """Put a refusal on record."""
     now = log.now()
     log.append(Denial(first=now, last=now, count=1, why=code))
-    return Refused(code, why)
