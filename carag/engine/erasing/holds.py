@@ -125,8 +125,6 @@ class DocumentHolds:
 
     def _matching(self, ids: Sequence[str], entity: int | None, where: Mapping[str, Any]) -> Iterable[str]:
         kinds = self._collection.profile.vocabulary.metadata
-        if not kinds.keys() >= where.keys():
-            return ids
         wanted = Where.of(where, kinds)
         about = [(one, *stated) for one, stated in self._documents.about(ids)]
         unread = set[str]()

@@ -121,6 +121,20 @@ def test_what_is_added_later_is_held_by_entity_and_metadata_alone(tmp_path: Path
         assert engine.erasures.holds.on(["memo/1", "memo/2"]) == {"memo/1": (*seqs,), "memo/2": (*seqs[1:],)}
 
 
+def test_filings_are_held_by_company(small_corpus: Path, tmp_path: Path) -> None:
+    """By what their passages are about, since a filing states no entities by itself."""
+    first, second = (
+        small_corpus / f"{name}.txt" for name in ("9990000102-24-000005", "0000002488-23-000047")
+    )
+    with Engine.open(tmp_path, embedder="wordllama") as engine:
+        for one in (first, second):
+            engine.ingest(one)
+        companies = [engine._collection.store.chunk(f"{one.stem}:00000").subjects for one in (first, second)]
+        assert not {*companies[0]} & {*companies[1]}
+        engine.erasures.holds.place("M-1", entity=companies[0][0])
+        assert [*engine.erasures.holds.on([first.stem, second.stem])] == [first.stem]
+
+
 def test_an_earlier_version_keeps_its_document_held(tmp_path: Path) -> None:
     """A new version that no longer states the entity, and a removal, release nothing."""
     with Engine.open(tmp_path, profile="generic", embedder=Counting()) as engine:
@@ -150,6 +164,8 @@ def test_a_held_document_is_not_erased_whatever_the_basis(
             with engine.log.private._writing() as db:
                 db.execute("UPDATE state SET settled = 0")
     with Engine.open(tmp_path, embedder=Counting()) as engine:
+        others = {"memo/2"} if scope == "all" else set[str]()
+        assert {*engine.erasures.holds.on(["memo/1", "memo/2"])} == {"memo/1"} | others
         size, root = engine.log.size, engine._collection.state.root
         with pytest.raises(Refused, match=f"placed by record {placed}") as refused:
             erase(engine, "memo/0", "memo/1", basis=basis)

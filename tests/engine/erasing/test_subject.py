@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -10,8 +11,10 @@ from hypothesis import strategies as st
 
 from carag import Engine, Session
 from carag.audit import Disclosure, Outcome
-from carag.engine.erasing.mentions import Mentions, mentioning
+from carag.engine.erasing.mentions import Mentions, mentioning, whole_texts
 from carag.errors import InvalidArgument, Refused
+from carag.labelling.stated import _cut
+from carag.policy import Vocabulary
 from carag.policy.groups.statements import ALWAYS, GroupImport, GroupStatement
 from tests.engine.documents import Counting
 from tests.engine.erasing.test_holds import memo
@@ -78,6 +81,7 @@ def test_every_planted_place_is_found_and_nothing_else(tmp_path: Path) -> None:
         assert "subject" in records.pop(hers)
         assert "query" in records.pop(about)
         assert all("answer" in one for one in records.values())
+        assert report(engine, names=["ANA"]).lists == found.lists
         assert report(engine, names=["Zoe"])[2:] == ((), (), (), ())
 
 
@@ -164,6 +168,29 @@ def test_a_name_stands_where_its_words_follow_each_other(name: list[str], text: 
         for at in range(len(words))
     )
     assert Mentions([" ".join(name)]).stand_in(text) is follows
+
+
+@given(
+    st.lists(st.sampled_from(["a", "Ana Ruiz", "x" * 70, "1.", "(a)", "\n", "\n\n", ". "]), max_size=90),
+    st.sampled_from(["generic", "circulars"]),
+)
+def test_a_text_is_put_together_again_from_its_passages(pieces: list[str], name: str) -> None:
+    """But for white space, whether passages follow each other, overlap or end inside a word."""
+    text = "".join(f"{one} " if one == "Ana Ruiz" else one for one in pieces) * 3
+    cut = [piece for piece, _ in _cut(text, Vocabulary.shipped(name))]
+    rows = [(1, "memo/1", one.start, one.end, one.text) for one in cut]
+    store = SimpleNamespace(documents=SimpleNamespace(texts=lambda: iter(rows)))
+    whole = "".join(one for _, one in whole_texts(store))  # type: ignore[arg-type]
+    assert "".join(whole.split()) == "".join(text.split())
+    assert Mentions(["Ana Ruiz"]).stand_in(whole) is Mentions(["Ana Ruiz"]).stand_in(text)
+
+
+def test_sealed_values_are_read_as_they_are_written() -> None:
+    """As JSON, in which a line begins with letters, or as a text that only looks like it."""
+    ana = Mentions(["Ana Ruiz"])
+    assert ana.stand_in_sealed('{"names": ["Asked\\nAna Ruiz"]}')
+    assert ana.stand_in_sealed("[1] Ana Ruiz asked.")
+    assert not ana.stand_in_sealed('["Banana Ruiz"]')
 
 
 @given(st.integers(0, 60), st.sampled_from(["generic", "circulars"]))
