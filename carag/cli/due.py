@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from carag.cli._options import AsJson, BackendUrl, Store, store_settings
-from carag.cli._output import Exit, say, say_json, warn
+from carag.cli._output import Exit, say, say_json
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -78,10 +78,12 @@ def show_due(report: DueReport, *, dry_run: bool = False) -> None:
         if report.report is None
         else f", record {', '.join(str(one.seq) for one in report.report.receipts)}"
     )
-    say(f"{len(report.erased)} documents were due and {'would be' if dry_run else 'are'} erased{done}")
+    say(
+        f"{len(report.erased)} documents {'are due and would be' if dry_run else 'were due and are'} erased{done}"
+    )
     _list([*report.erased] if dry_run else [])
     if report.stayed:
-        warn(f"{len(report.stayed)} documents are due and stay:")
+        say(f"{len(report.stayed)} documents are due and stay:")
         _list([_said(one) for one in report.stayed])
 
 

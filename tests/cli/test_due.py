@@ -1,4 +1,4 @@
-"""``carag erase-due``, ``carag audit hold`` of documents and ``carag subject report``: what they print, and exit codes."""
+"""Erase what is due, hold documents and report on a person: what the commands print, and their exit codes."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_a_dry_run_comes_first_and_changes_nothing(store: Path, capsys: pytest.C
     placed = held.split("carag audit release ")[1].strip()
     shown = done(capsys, store, "erase-due", "--dry-run")
     assert shown.splitlines() == [
-        "1 documents were due and would be erased",
+        "1 documents are due and would be erased",
         "  due",
         "1 documents are due and stay:",
         f"  held: held by record {placed}",
