@@ -131,8 +131,8 @@ MAX_FILES = 25  # in a folder
 MAX_FUNCTION = 60  # lines of a body
 MAX_METHODS = 20
 MAX_LOADED = 241  # modules of carag that `carag.Engine` loads
-LARGE = {"AuditLog": 23, "Engine": 21}
-CEILINGS = {"carag": 63_500, "csrc": 13_100}
+LARGE = {"AuditLog": 23, "Engine": 22}
+CEILINGS = {"carag": 64_200, "csrc": 13_100}
 EIGHT = ["hnswlib", "numpy", "numba", "cffi", "boto3", "pydantic", "pymerkle", "pytest-benchmark"]
 
 

@@ -14,22 +14,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 import carag
-from carag.cli import (
-    ask,
-    audit,
-    bench,
-    due,
-    gate,
-    groups,
-    ingest,
-    metric,
-    names,
-    policy,
-    store,
-    subject,
-    trust,
-)
+from carag.cli import ask, audit, bench, gate, groups, ingest, metric, names, policy, store, trust
 from carag.cli._output import Exit, flush, logging_shown, say, warn
+from carag.cli.erasing import due, subject
 from carag.errors import CaragError, CorruptFile, InvalidArgument, Refused, StoreLocked, type_and_place
 
 if TYPE_CHECKING:

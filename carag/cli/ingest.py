@@ -23,7 +23,7 @@ from carag.cli._options import (
     store_settings,
 )
 from carag.cli._output import Exit, logging_shown, progress, say, say_json, warn
-from carag.cli.due import due_json, show_due
+from carag.cli.erasing.due import due_json, show_due
 from carag.errors import InvalidArgument
 from carag.limits import quoted
 

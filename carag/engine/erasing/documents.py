@@ -18,7 +18,7 @@ from carag.audit.records.hits import hit_digest
 from carag.engine.erasing.answers import citing, erase_answers
 from carag.engine.erasing.holds import DocumentHolds
 from carag.engine.erasing.mentions import Mentions
-from carag.engine.erasing.retention import DueReport, check_free, due, refused
+from carag.engine.erasing.retention import check_free, due, refused
 from carag.engine.erasing.subject import report
 from carag.errors import CorruptFile, InvalidArgument
 from carag.limits import check_id, quoted
@@ -57,6 +57,16 @@ class ErasureReport(NamedTuple):
     """Records whose answers cite a passage, and stay because of a hold or a duty to keep them."""
     beyond: tuple[str, ...]
     """Places that may still hold something, and that CARAG cannot reach."""
+
+
+class DueReport(NamedTuple):
+    """What erasing what is due did."""
+
+    erased: tuple[str, ...]
+    stayed: tuple[Due, ...]
+    """Documents that are due, and stay because of a hold or a duty to keep them."""
+    report: ErasureReport | None
+    """None if nothing was erased."""
 
 
 class DocumentErasures:

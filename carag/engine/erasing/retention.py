@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from carag.audit import AuditLog
-    from carag.engine.erasing.documents import ErasureReport
     from carag.engine.erasing.holds import DocumentHolds
     from carag.store.store import CorpusStore
 
@@ -37,16 +36,6 @@ class Due(NamedTuple):
     def refusal(self) -> str:
         """Why it stays: ``LEGAL_HOLD`` or ``RETENTION``; empty if it can be erased."""
         return "LEGAL_HOLD" if self.held else "RETENTION" if self.until else ""
-
-
-class DueReport(NamedTuple):
-    """What erasing what is due did."""
-
-    erased: tuple[str, ...]
-    stayed: tuple[Due, ...]
-    """Documents that are due, and stay because of a hold or a duty to keep them."""
-    report: ErasureReport | None
-    """None if nothing was erased."""
 
 
 def minute_of(log: AuditLog) -> int:

@@ -15,7 +15,8 @@ from carag.cli._output import Exit, say, say_json
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from carag.engine.erasing.retention import Due, DueReport
+    from carag.engine.erasing.documents import DueReport
+    from carag.engine.erasing.retention import Due
 
 _SHOWN: Final = 10
 """The most documents that are printed; ``--json`` has all."""
@@ -43,7 +44,7 @@ def erase_due(
     [dim]carag erase-due --store s --by "D. Po" --approver "C. Co"[/dim]
     """
     from carag.engine import NO_EMBEDDER, Engine
-    from carag.engine.erasing.retention import DueReport
+    from carag.engine.erasing.documents import DueReport
 
     opening = {"create": False, "embedder": NO_EMBEDDER, **store_settings(backend=backend)}
     with Engine.open(store, **opening) as engine:
