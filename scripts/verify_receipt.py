@@ -416,10 +416,11 @@ erasure      basis:GDPR_17_1|GDPR_5_1_E|GDPR_17_1_D|GDPR_17_1_E commitments:{act
              fields:[code]+ records:[count]
 documents    after:bytes32 answers:count basis:GDPR_17_1|GDPR_5_1_E|GDPR_17_1_D|GDPR_17_1_E before:bytes32 beyond:[code]
              commitments:{actor,approver,targets} ids:[bytes32]+ kept:[count] passages:count places:[code]
-hold         action:placed|released commitments:{actor,approver,subject} first:count? last:count? matter:code
-             placed:count? scope:all|records|subject
+hold         action:placed|released commitments:{actor,approver,subject,targets} first:count? last:count? matter:code
+             placed:count? scope:all|documents|records|subject
 glass        at:count commitments:{approver,reason,subject} purpose:code role:code source:asserted|verified until:count
-disclosure   commitments:{actor} fields:[code] outcome:answer|refuse record:count role:auditor|privacy_officer? why:code
+disclosure   commitments:{actor,targets} fields:[code] outcome:answer|refuse record:count?
+             role:auditor|privacy_officer? why:code
 anchor       anchor:code commitments:{} evidence:bytes32 seen:count size:count
 key          action:rotate|add|revoke algorithm:count commitments:{subject} good:count? public:text until:count?
              why:code

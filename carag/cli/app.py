@@ -16,6 +16,7 @@ import typer
 import carag
 from carag.cli import ask, audit, bench, documents, gate, groups, ingest, metric, policy, store, trust
 from carag.cli._output import Exit, flush, logging_shown, say, warn
+from carag.cli.erasing import due, subject
 from carag.errors import CaragError, CorruptFile, InvalidArgument, Refused, StoreLocked, type_and_place
 
 if TYPE_CHECKING:
@@ -95,6 +96,7 @@ for _command in (
     ingest.ingest,
     ingest.fetch,
     ingest.sync,
+    due.erase_due,
     ask.ask,
     ask.explain,
     ask.serve,
@@ -134,6 +136,7 @@ def receipt(words: typer.Context) -> int:
 app.add_typer(audit.app, name="audit")
 app.add_typer(documents.documents, name="documents")
 app.add_typer(groups.app, name="groups")
+app.add_typer(subject.app, name="subject")
 app.add_typer(policy.app, name="policy")
 app.add_typer(bench.app, name="bench")
 app.add_typer(gate.app, name="gate")

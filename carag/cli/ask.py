@@ -176,7 +176,7 @@ def ask(
 
     session, narrowed = (
         _session(role, purpose, as_of, subject, entity, principal, conversation),
-        _where(where or ()),
+        conditions(where or ()),
     )
     breaking = _breaking(break_glass, reason, approver)
     settings = store_settings(retain, not_before, backend)
@@ -413,10 +413,10 @@ def _breaking(purpose: str | None, reason: str | None, approver: str | None) -> 
     return {"purpose": purpose, "reason": reason} | ({} if approver is None else {"approver": approver})
 
 
-def _where(conditions: Iterable[str]) -> dict[str, Any]:
+def conditions(given: Iterable[str]) -> dict[str, Any]:
     """Read conditions such as ``year>=2024`` as :class:`carag.policy.Where` takes them."""
     found: dict[str, Any] = {}
-    for one in conditions:
+    for one in given:
         said = _CONDITION.fullmatch(one)
         if said is None:
             raise InvalidArgument(f"--where is {quoted(one)}; want FIELD=VALUE, or < <= > >= in place of =")

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
 from carag.cli._files import opened_log
 from carag.cli._options import ClaimedRole, Store
 from carag.cli._output import Exit, say, say_json, warn
+from carag.cli.ask import Narrowed, conditions
 from carag.errors import InvalidArgument, Refused
 
 if TYPE_CHECKING:
@@ -126,13 +127,41 @@ def hold(
     subject: Subject = None,
     first: Annotated[int | None, typer.Option(metavar="N", help="The first record.")] = None,
     last: Annotated[int | None, typer.Option(metavar="N", help="The last record.")] = None,
+    document: Annotated[
+        list[str] | None,
+        typer.Option("--document", metavar="ID", help="A document of the store; can be repeated."),
+    ] = None,
+    words: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--words",
+            metavar="TEXT",
+            help="The documents in which this stands now, as whole words; can be repeated.",
+        ),
+    ] = None,
+    entity: Annotated[
+        int | None,
+        typer.Option(metavar="N", help="The documents about this entity, also those that are added later."),
+    ] = None,
+    where: Narrowed = None,
     receipt: ReceiptFile = None,
 ) -> int:
-    """Forbid erasing a person, records or, if neither is given, anything, until two people release the hold.
+    """Forbid erasing a person, records, documents or, if nothing is named, anything, until two people release the hold.
 
     [dim]carag audit hold --store s --matter MATTER-2026-17 --actor "C. Co" --first 0 --last 999[/dim]
+    [dim]carag audit hold --store s --matter MATTER-2026-17 --actor "C. Co" --where department=treasury[/dim]
     """
     from carag.audit import place_hold
+
+    held = {"ids": document, "words": words, "entity": entity, "where": conditions(where or ())}
+    if any(one not in (None, {}) for one in held.values()):
+        if subject is not None or first is not None or last is not None:
+            raise InvalidArgument("a hold covers documents or values of the log, not both; place two holds")
+        placed = _hold_documents(
+            store, matter, actor, {name: one for name, one in held.items() if one is not None}
+        )
+        _report(placed, receipt, f"hold in force; release it with: carag audit release {placed.seq}")
+        return Exit.OK
 
     if (first is None) != (last is None):
         raise InvalidArgument("a range of records needs both --first and --last")
@@ -141,6 +170,13 @@ def hold(
         placed = place_hold(log, matter, actor=actor, subject=_read_name(subject), records=records)
         _report(placed, receipt, f"hold in force; release it with: carag audit release {placed.seq}")
     return Exit.OK
+
+
+def _hold_documents(store: Path, matter: str, actor: str, held: dict[str, Any]) -> Receipt:
+    from carag.engine import NO_EMBEDDER, Engine
+
+    with Engine.open(store, create=False, embedder=NO_EMBEDDER) as engine:
+        return engine.erasures.holds.place(matter, by=actor, **held)
 
 
 def release(

@@ -63,8 +63,8 @@ def erase(
     ],
     by: Annotated[str, typer.Option("--by", metavar="NAME", help="The person who does this; kept sealed.")],
     approver: Annotated[
-        str, typer.Option(metavar="NAME", help="The second person, who approves it; kept sealed.")
-    ],
+        str | None, typer.Option(metavar="NAME", help="The second person, who approves it; kept sealed.")
+    ] = None,
     ids: Annotated[
         list[str] | None,
         typer.Argument(metavar="ID...", help="Ids as [b]carag ask[/b] prints them, such as plan.md."),
@@ -79,6 +79,10 @@ def erase(
             help="Write the receipts there, and for each document a statement that shows it to be an erased one. "
             "Statements name the documents.",
         ),
+    ] = None,
+    admin: Annotated[
+        str | None,
+        typer.Option(metavar="URL", help="For a store in PostgreSQL: the administrator that set it up."),
     ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only tell what would be erased and what would stay.")
@@ -100,7 +104,7 @@ def erase(
     opening = {"create": False, "embedder": NO_EMBEDDER, **store_settings(backend=backend)}
     wanted = [*(ids or ()), *(_listed(file) if file is not None else ())]
     with Engine.open(store, **opening) as engine:
-        done = engine.erase(wanted, basis=basis, by=by, approver=approver, dry_run=dry_run)
+        done = engine.erase(wanted, basis=basis, by=by, approver=approver, dry_run=dry_run, admin=admin)
     if out is not None:
         _keep(done, out)
     if as_json:

@@ -23,6 +23,7 @@ from carag.cli._options import (
     store_settings,
 )
 from carag.cli._output import Exit, logging_shown, progress, say, say_json, warn
+from carag.cli.erasing.due import due_json, show_due
 from carag.errors import InvalidArgument
 from carag.limits import quoted
 
@@ -301,6 +302,21 @@ def sync(
             help="With [b]--nightly[/b]: the time zone, such as Asia/Kolkata. Default: the profile's.",
         ),
     ] = None,
+    erase_due: Annotated[
+        bool,
+        typer.Option(
+            "--erase-due",
+            help="Then erase the documents whose [b]erase_after[/b] has passed, as [b]carag erase-due[/b] does.",
+        ),
+    ] = False,
+    by: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="With [b]--erase-due[/b]: who erases them; kept sealed."),
+    ] = None,
+    approver: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="With [b]--erase-due[/b]: who approves it; kept sealed."),
+    ] = None,
     embedder: EmbedderName = None,
     reader: Annotated[
         str | None,
@@ -319,11 +335,16 @@ def sync(
 
     [dim]carag sync circulars --store store --nightly --at 02:00 --time-zone Asia/Kolkata[/dim]
     """
+    from carag.audit.operations.persons import acting
     from carag.engine import Engine
     from carag.engine.corpus import profile_of
     from carag.engine.factories import imported
     from carag.engine.freshness import Nightly
 
+    if not erase_due and (by or approver):
+        raise InvalidArgument("--by and --approver are for --erase-due; add it, or leave them out")
+    if erase_due:
+        acting(by, approver, two=profile_of(store).vocabulary.two_persons_erase)
     settings = model_settings(context, store, embedder=embedder) | store_settings(retain, not_before, backend)
     own = None if reader is None else imported("reader", reader, not_in=store)
     zone = _zone(time_zone) if time_zone is not None else None
@@ -331,10 +352,14 @@ def sync(
     def run(stop: Callable[[], bool]) -> SyncReport:
         with Engine.open(store, create=False, **settings) as engine:
             report = engine.sync(path, remove_vanished=remove_vanished, reader=own, stop=stop)
+            due = engine.erasures.erase_due(by=by, approver=approver) if erase_due and not stop() else None
         if as_json:
-            say_json(report.to_json(), indent=None if nightly else 2)
+            more = {} if due is None else {"due": due_json(due)}
+            say_json(report.to_json() | more, indent=None if nightly else 2)
         else:
             _show_sync(report)
+            if due is not None:
+                show_due(due)
         return report
 
     if nightly:

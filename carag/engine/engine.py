@@ -265,7 +265,7 @@ class Engine:
             resources.callback(engine._denials.flush)
             engine._record_what_is_in_force(accepted, at=microseconds())
             if collection.store.meta_get(UNFINISHED):
-                engine._erasures.finish()
+                engine.erasures.finish()
             engine.contents.settle(now(), "INGEST_RESUMED")
             engine._ending = Ending(engine, f"the engine of {path}", resources.pop_all())
             _logger.info("opened %r", engine, extra={"event": "OPENED"})
@@ -441,7 +441,9 @@ class Engine:
         proofs and replays need: hashes under a key, the history of policy words, and what the documents did to others.
         Earlier receipts still verify. Copies made before, such as backups, are out of reach, as the report names.
 
-        Raises InvalidArgument, and erases nothing, if an id is not in the store or one person is named twice;
+        Raises InvalidArgument, and erases nothing, if an id is not in the store or one person is named twice; Refused,
+        on record, with ``LEGAL_HOLD`` if a legal hold covers a document, and with ``RETENTION`` if one must still be
+        kept and the basis waits for that;
         AuditUnavailable if the erasure cannot be put on record. An erasure that is on record and was interrupted is
         finished when the store is next opened, or, in PostgreSQL, by the same call.
 
@@ -452,7 +454,8 @@ class Engine:
         basis : Basis or str
             The legal basis (:class:`carag.audit.Basis`).
         approver : str
-            The second person, who approved it; recorded as a commitment.
+            The second person, who approved it; recorded as a commitment. May be left out under a profile with
+            ``[erasure] two_persons = false``.
         by : str, optional
             The person who acts, recorded likewise; by default the account that runs this process.
         dry_run : bool
@@ -472,10 +475,11 @@ class Engine:
         >>> done.documents, done.passages, done.beyond
         (1, 1, ('backups',))
         """
-        return self._erasures.erase(ids, basis=basis, approver=approver, by=by, dry_run=dry_run, admin=admin)
+        return self.erasures.erase(ids, basis=basis, approver=approver, by=by, dry_run=dry_run, admin=admin)
 
     @cached_property
-    def _erasures(self) -> DocumentErasures:
+    def erasures(self) -> DocumentErasures:
+        """Legal holds on documents, what is due to be erased, and reports on persons."""
         from carag.engine.erasing.documents import DocumentErasures
 
         return DocumentErasures(self._collection, self._log, self.contents, self._in_force, self._lifetime)

@@ -46,7 +46,7 @@ __all__ = ["Nightly", "Source", "Still", "night_trigger", "read_still"]
 PlacedReader: TypeAlias = "Callable[[Path], Iterable[tuple[str, Document | str]]]"
 """Reads a folder: yields documents, or problems in words, each with its place, which is empty if unknown."""
 
-_TIMES: Final = ("public_at", "expires_at")
+_TIMES: Final = ("public_at", "expires_at", "retain_until", "erase_after")
 _TEXTS: Final = ("supersedes", "language")
 _FIELD: Final = re.compile("[a-z][a-z0-9_]*", re.ASCII)
 

@@ -112,6 +112,11 @@ class Document:
     public_at, expires_at : datetime or date, optional
         From when and until when the document may be found: an aware datetime, or a date as
         :func:`carag.policy.as_of_minutes` reads it. None: always public, never expires.
+    retain_until : datetime or date, optional
+        Until when the document must be kept: a request to erase it waits until then, an order by law does not
+        (:class:`carag.audit.Basis`). Read like ``public_at``.
+    erase_after : datetime or date, optional
+        From when the document is due to be erased, no earlier than ``retain_until``; ``carag erase-due`` does it.
     supersedes : str, optional
         The id of the document that this one replaces from its ``public_at`` on.
     names : iterable of str
@@ -148,6 +153,8 @@ class Document:
     deny: Iterable[str] = field(default=(), repr=False)
     public_at: datetime | date | None = None
     expires_at: datetime | date | None = None
+    retain_until: datetime | date | None = None
+    erase_after: datetime | date | None = None
     supersedes: str | None = None
     names: Iterable[str] = ()
     acts: Iterable[Act] = ()
@@ -177,6 +184,7 @@ class Document:
         self._set("allow", audience.allow)
         self._set("deny", audience.deny)
         _check_times(what, self.public_at, self.expires_at)
+        _check_retention(what, self.retain_until, self.erase_after)
         if self.supersedes is not None:
             check_id(f"supersedes {what}", self.supersedes)
             if self.supersedes == self.id:
@@ -276,6 +284,19 @@ def _check_times(what: str, public_at: datetime | date | None, expires_at: datet
     if expires_at is not None and (expires := _minutes(f"expires_at {what}", expires_at, 0)) <= public:
         raise InvalidArgument(
             f"expires_at {what} is minute {expires}, and public_at minute {public}; want expires_at after public_at"
+        )
+
+
+def _check_retention(
+    what: str, retain_until: datetime | date | None, erase_after: datetime | date | None
+) -> None:
+    kept, due = (
+        _minutes(f"{name} {what}", value, 0)
+        for name, value in (("retain_until", retain_until), ("erase_after", erase_after))
+    )
+    if erase_after is not None and due < kept:
+        raise InvalidArgument(
+            f"erase_after {what} is minute {due}, and retain_until minute {kept}; want erase_after no earlier"
         )
 
 

@@ -189,6 +189,10 @@ def _row(document: Document, label: DeclaredLabel, vocabulary: Vocabulary) -> La
         facts["acts"] = [[act.kind.value, act.name, _first_minute(act.since, zone)] for act in document.acts]
     if document.read_by is not None:
         facts["read_by"] = document.read_by
+    if document.retain_until is not None:
+        facts["retain_until"] = _minute(document.retain_until, 0, zone)
+    if document.erase_after is not None:
+        facts["erase_after"] = _minute(document.erase_after, 0, zone)
     if document.in_force_at is not None:
         facts["in_force_at"] = _first_minute(document.in_force_at, zone)
     return _labelled(

@@ -37,7 +37,10 @@ _BY_ABSENCE: Final = frozenset({"personal", "transfer"})
 
 JUDGED: Final[Mapping[str, str]] = {
     **dict.fromkeys(("rules", "required"), "field by field, over the values that either profile names"),
-    **dict.fromkeys(("groups", "kinds", "intents", "zone", "reader", "audience_required"), "each on its own"),
+    **dict.fromkeys(
+        ("groups", "kinds", "intents", "zone", "reader", "audience_required", "two_persons_erase"),
+        "each on its own",
+    ),
     **dict.fromkeys(("heading", "citation"), "a field that is shown and was not"),
     **dict.fromkeys(("profile", "flags", "meanings", "lifecycle", "metadata"), "never change under a store"),
     **dict.fromkeys(
@@ -60,6 +63,8 @@ def widenings(old: PolicyTable, new: PolicyTable) -> tuple[str, ...]:
         found.append(
             "documents that do not state who may see them are for everybody, and no longer quarantined"
         )
+    if was.two_persons_erase and not now.two_persons_erase:
+        found.append("documents may be erased by one person, without a second who approves it")
     if was.zone.key != now.zone.key:
         found.append(f"days begin and end in {now.zone.key}, not {was.zone.key}")
     shown = ((part, [*{*getattr(now, part)} - {*getattr(was, part)}]) for part in ("heading", "citation"))

@@ -182,6 +182,10 @@ class _Sharing(_ProfilePart):
     required: bool = False
 
 
+class _Erasing(_ProfilePart):
+    two_persons: bool = True
+
+
 class _ProfileFile(_ProfilePart):
     schema_: Schema = Field(alias="schema")
     name: _Name
@@ -191,6 +195,7 @@ class _ProfileFile(_ProfilePart):
     groups: dict[Literal["jurisdictions", "personal", "transfer", "cooling"], list[str]] = {}
     lifecycle: dict[Literal["replaced", "withdrawn", "amended", "pending"], str] = {}
     audience: _Sharing = _Sharing()
+    erasure: _Erasing = _Erasing()
     purposes: dict[Literal["advice", "publishing", "access_request", "obliged"], list[_Name]] = {}
     regulations: dict[_Code, Text] = {}
     bit: list[BitMeaning] = Field(min_length=1, max_length=_MAX_BITS)
@@ -296,6 +301,8 @@ class Vocabulary:
     """From facts to bits; none where a reader's own code labels, as for EDGAR."""
     audience_required: bool
     """Whether a document that does not state who may see it is quarantined; otherwise it is for everybody."""
+    two_persons_erase: bool
+    """Whether a second person must approve that documents are erased."""
     metadata: Mapping[str, FieldKind]
     """The fields of documents by which a search can be narrowed."""
     heading: tuple[str, ...]
@@ -357,6 +364,7 @@ class Vocabulary:
             required=tuple(said.required),
             rules=tuple(said.rule),
             audience_required=said.audience.required,
+            two_persons_erase=said.erasure.two_persons,
             metadata=dict(said.metadata),
             heading=tuple(said.heading),
             citation=tuple(said.citation),

@@ -262,6 +262,10 @@ class DocumentBody(Strict):
     deny: list[str] = Field(default=[], description=f"Who may not see it. {_PRINCIPALS}")
     public_at: str | None = Field(default=None, description=_DAY)
     expires_at: str | None = Field(default=None, description=f"Later than public_at. {_DAY}")
+    retain_until: str | None = Field(default=None, description=f"Until when it must be kept. {_DAY}")
+    erase_after: str | None = Field(
+        default=None, description=f"From when it is due to be erased, no earlier than retain_until. {_DAY}"
+    )
     supersedes: str | None = Field(default=None, description=f"The id of another document. {_ID}")
     names: list[str] = Field(default=[], description=f"At most 1,000. {_ID}")
     acts: list[ActBody] = Field(default=[], description="At most 1,000, each of a kind, a name and a day.")
@@ -274,7 +278,7 @@ class DocumentBody(Strict):
     def document(self) -> Document:
         """Return the document; raise InvalidArgument if a value is not valid."""
         said: dict[str, Any] = {name: getattr(self, name) for name in type(self).model_fields}
-        for name in ("public_at", "expires_at", "in_force_at"):
+        for name in ("public_at", "expires_at", "retain_until", "erase_after", "in_force_at"):
             said[name] = _moment(said[name])
         acts = (Act(ActKind(one.kind), one.name, _moment(one.since)) for one in self.acts)
         return Document(**{**said, "acts": tuple(acts)})
@@ -322,7 +326,8 @@ class IngestBody(Strict):
 
 
 _AGREE: Final = (
-    "Either bits or facts, an expires_at later than public_at, and another document's id in supersedes"
+    "Either bits or facts, an expires_at later than public_at, no erase_after before retain_until, and another "
+    "document's id in supersedes"
 )
 _BODIES: Final = (RetrieveBody, ExplainBody, BreakGlassBody, IngestBody, Narrow, DocumentBody, ActBody)
 """Schemas that together have every field of a request."""

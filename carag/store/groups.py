@@ -128,6 +128,15 @@ class Groups:
             raise _Undone
         return trial
 
+    def memberships(self) -> list[tuple[str, str, bool]]:
+        """Return every group and member that was ever stated, and whether the last import that named it still did."""
+        query = (
+            "SELECT name, member, max(CASE WHEN known_to IS NULL THEN 1 ELSE 0 END) FROM memberships "
+            "JOIN groups ON number = group_number GROUP BY name, member ORDER BY name, member"
+        )
+        with self._reading() as sql:
+            return [(name, member, bool(now)) for name, member, now in sql.execute(query).fetchall()]
+
     @staticmethod
     def epoch(sql: sqlite3.Connection, known_at: int | None = None) -> int:
         """Return the instant of the last import that changed something, or the last by an instant; -1 before it.

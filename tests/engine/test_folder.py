@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING
 
 import pytest
@@ -76,6 +76,7 @@ def test_times_entities_and_languages_are_no_facts(tmp_path: Path) -> None:
     """What every document may state has its own place; all else is for the rules, and kept as metadata."""
     (tmp_path / "a.md").write_text(
         "---\nclassification: public\npublic_at: 2030-01-01\nexpires_at: 2031-01-01T00:00:00+01:00\n"
+        "retain_until: 2032-01-01\nerase_after: 2033-01-01\n"
         'entities: ["7", "8"]\nlanguage: de\ndepartment: treasury\n---\nText.\n'
     )
     ((_, one),) = placed_documents(tmp_path / "a.md")
@@ -85,6 +86,7 @@ def test_times_entities_and_languages_are_no_facts(tmp_path: Path) -> None:
     assert dict(one.metadata) == {"classification": "public", "department": "treasury"}
     assert isinstance(one.expires_at, datetime)
     assert one.expires_at.astimezone(UTC).hour == 23
+    assert (one.retain_until, one.erase_after) == (date(2032, 1, 1), date(2033, 1, 1))
 
 
 def test_what_is_not_yet_public_is_found_by_nobody(tmp_path: Path) -> None:

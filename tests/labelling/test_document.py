@@ -41,6 +41,8 @@ DOCUMENTS = st.builds(
     entities=st.lists(st.integers(0, MAX_LISTED), max_size=4),
     public_at=st.none() | st.just(NOON) | st.just(NOON.date()),
     expires_at=st.none() | st.just(NOON + timedelta(days=3)),
+    retain_until=st.none() | st.just(NOON.date()),
+    erase_after=st.none() | st.just(NOON + timedelta(days=3)),
     language=st.sampled_from([None, "en", "de-CH"]),
 )
 
@@ -154,6 +156,9 @@ WRONG = {
     "an end that is a number": {"expires_at": 17},
     "an end before the beginning": {"public_at": NOON, "expires_at": NOON - timedelta(minutes=1)},
     "an end at the beginning": {"public_at": NOON, "expires_at": NOON},
+    "erasing without a zone": {"erase_after": NOON.replace(tzinfo=None)},
+    "keeping for a number of days": {"retain_until": 90},
+    "erasing what must be kept": {"retain_until": NOON, "erase_after": NOON - timedelta(minutes=1)},
     "superseding itself": {"supersedes": "circular/7"},
     "supersedes with a control character": {"supersedes": "a\tb"},
     "supersedes several": {"supersedes": ["a", "b"]},

@@ -89,6 +89,7 @@ def test_the_same_profile_widens_nothing() -> None:
         ('personal = ["PERSONAL"]', "personal = []", "the group personal no longer has PERSONAL"),
         ('time_zone = "UTC"', 'time_zone = "Asia/Kolkata"', "days begin and end in Asia/Kolkata, not UTC"),
         ("[words]", '[purposes]\nobliged = ["work"]\n\n[words]', "work counts as obliged"),
+        ("[words]", "[erasure]\ntwo_persons = false\n\n[words]", "erased by one person"),
         ("schema = 1\n", 'schema = 1\nreader = "circulars"\n', "read by circulars"),
         ("schema = 1\n", 'schema = 1\ncitation = ["{title}", "{author}"]\n', "a citation shows {author}"),
         ('name = "RELEASED"', 'name = "FINISHED"', "the words of RELEASED no longer tighten a question"),

@@ -28,6 +28,7 @@ SCHEMAS: dict[str, type[BaseModel]] = {
     "[[rule]]": vocabulary.FactRule,
     "[audience]": vocabulary._Sharing,
     "[chunking]": vocabulary._Chunking,
+    "[erasure]": vocabulary._Erasing,
     "[[intent]]": vocabulary._Intent,
     "[intents]": vocabulary._NotMeant,
     "roles.toml": table._RolesFile,

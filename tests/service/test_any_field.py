@@ -89,6 +89,8 @@ DOCUMENT: dict[str, Any] = {
     "deny": [],
     "public_at": "2024-06-01",
     "expires_at": "2034-06-01",
+    "retain_until": "2034-06-01",
+    "erase_after": "2034-06-02",
     "supersedes": None,
     "names": ["Memo 7"],
     "acts": [{"kind": "replaces", "name": "Memo 6", "since": "2024-06-01"}],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from carag.audit.records.custody import Erasure, Hold, HoldAction, read_targets
+from carag.audit.records.custody import NO_RECORDS, Erasure, Hold, HoldAction, HoldScope, read_targets
 from carag.audit.records.record import Record
 from carag.errors import CorruptFile
 
@@ -59,6 +59,9 @@ def _targets(private: PrivateStore, seq: int, event: Erasure) -> list[Target]:
 def _apply(private: PrivateStore, seq: int, event: Hold) -> None:
     if event.action is HoldAction.RELEASED and event.placed is not None:
         private.release(event.placed)
+        return
+    if event.scope is HoldScope.DOCUMENTS:
+        private.hold(seq, first=NO_RECORDS[0], last=NO_RECORDS[1])
         return
     named = private.openings(seq).get("subject")
     subject = None if named is None else named.value

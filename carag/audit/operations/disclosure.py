@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
     from carag.audit.log.log import AuditLog
+    from carag.audit.receipts.receipt import Receipt
     from carag.audit.records.commitment import Opening
 
 
@@ -50,8 +51,7 @@ def disclose(
     ...     disclose(log, seq, role="auditor", actor="eve", why="REVIEW")["actor"].value
     'counsel'
     """
-    if not (isinstance(actor, str) and actor.strip()):
-        raise InvalidArgument("name the person who opens the values")
+    _check_actor(actor)
     known = log.record(seq).commitments
     wanted = tuple(sorted(set(fields) or known))
     if unknown := set(wanted) - set(known):
@@ -61,7 +61,7 @@ def disclose(
     if role not in OPENERS:
         attempt = Disclosure(record=seq, fields=wanted, role=None, outcome=Outcome.REFUSE, why=why)
         log.append(attempt, secrets={"actor": actor})
-        raise Refused("ROLE_MAY_NOT_OPEN", f"only {' or '.join(OPENERS)} may open values, not {quoted(role)}")
+        raise _may_not_open(role)
     gone = log.private.erased_by(seq)
     kept = log.private.openings(seq)
     if not fields:
@@ -74,3 +74,32 @@ def disclose(
     opened = Disclosure(record=seq, fields=wanted, role=role, outcome=Outcome.ANSWER, why=why)
     log.append(opened, secrets={"actor": actor})
     return {name: kept[name] for name in wanted}
+
+
+def disclose_report(log: AuditLog, names: str, *, role: str, actor: str, why: str) -> Receipt:
+    """Record that a report on a person, who has these names, reads every value; any other role is Refused, on record.
+
+    Arguments and errors are those of :func:`disclose`.
+    """
+    _check_actor(actor)
+    opens = role in OPENERS
+    event = Disclosure(
+        record=None,
+        fields=(),
+        role=role if opens else None,
+        outcome=Outcome.ANSWER if opens else Outcome.REFUSE,
+        why=why,
+    )
+    receipt = log.append(event, secrets={"actor": actor, "targets": names})
+    if not opens:
+        raise _may_not_open(role)
+    return receipt
+
+
+def _check_actor(actor: str) -> None:
+    if not (isinstance(actor, str) and actor.strip()):
+        raise InvalidArgument("name the person who opens the values")
+
+
+def _may_not_open(role: str) -> Refused:
+    return Refused("ROLE_MAY_NOT_OPEN", f"only {' or '.join(OPENERS)} may open values, not {quoted(role)}")

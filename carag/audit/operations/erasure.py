@@ -104,7 +104,10 @@ def erase(
 def destroy(
     log: AuditLog, targets: Sequence[Target], basis: Basis, *, actor: str, approver: str, named: bool
 ) -> Receipt:
-    """Record an erasure that was checked, then carry it out; call it within ``log.settling()``."""
+    """Record an erasure that was checked, then carry it out; call it within ``log.settling()``.
+
+    ``approver`` is empty where one person may erase.
+    """
     numbers = sorted({target.seq for target in targets})
     event = Erasure(
         basis=basis,
@@ -112,7 +115,7 @@ def destroy(
         fields=tuple(sorted({target.field for target in targets})),
         records=tuple(numbers) if named else (),
     )
-    secrets = {"actor": actor, "approver": approver, "targets": write_targets(targets)}
+    secrets = {"actor": actor, "approver": approver or None, "targets": write_targets(targets)}
     receipt = log.append(event, secrets=secrets)
     log.private.erase(targets, receipt.seq)
     return receipt

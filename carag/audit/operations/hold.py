@@ -1,4 +1,4 @@
-"""Place and release legal holds: while a hold is in force, no value that it covers may be erased (GDPR Art. 17(3)(e)).
+"""Place and release legal holds: while a hold is in force, nothing that it covers may be erased (GDPR Art. 17(3)(e)).
 
 Placing a hold takes one person, so that it is not delayed; releasing a hold takes two.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from carag.audit.operations.persons import two_persons
-from carag.audit.records.custody import Hold, HoldAction, HoldScope
+from carag.audit.records.custody import NO_RECORDS, Hold, HoldAction, HoldScope
 from carag.errors import InvalidArgument
 
 if TYPE_CHECKING:
@@ -23,8 +23,11 @@ def place_hold(
     actor: str,
     subject: str | None = None,
     records: tuple[int, int] | None = None,
+    documents: str | None = None,
 ) -> Receipt:
-    """Place a hold on a subject (including future records), on a range of records or, with neither, on everything.
+    """Place a hold on a subject (including future records), a range of records, documents or, by default, everything.
+
+    A hold on everything covers every document of the store, too.
 
     Parameters
     ----------
@@ -34,6 +37,8 @@ def place_hold(
         The person who places the hold; recorded as a commitment, not in clear.
     records : (first, last), optional
         Both are included.
+    documents : str, optional
+        Which documents of the store; :meth:`carag.engine.erasing.holds.DocumentHolds.place` writes it.
 
     Returns
     -------
@@ -56,17 +61,16 @@ def place_hold(
     ...     log.record(receipt.seq).event.action
     <HoldAction.PLACED: 'placed'>
     """
-    if subject is not None and records is not None:
-        raise InvalidArgument("a hold covers a subject or records, not both; place two holds")
-    first, last = (None, None) if records is None else records
-    scope = HoldScope.ALL
-    if records is not None:
-        scope = HoldScope.RECORDS
-    elif subject is not None:
-        scope = HoldScope.SUBJECT
+    given = {HoldScope.SUBJECT: subject, HoldScope.RECORDS: records, HoldScope.DOCUMENTS: documents}
+    scopes = [scope for scope, one in given.items() if one is not None] or [HoldScope.ALL]
+    if len(scopes) > 1:
+        raise InvalidArgument(f"a hold covers {' or '.join(scopes)}, not both; place two holds")
+    scope, (first, last) = scopes[0], records or (None, None)
     event = Hold(action=HoldAction.PLACED, matter=matter, scope=scope, first=first, last=last)
     with log.settling():
-        receipt = log.append(event, secrets={"actor": actor, "subject": subject})
+        receipt = log.append(event, secrets={"actor": actor, "subject": subject, "targets": documents})
+        if documents is not None:
+            first, last = NO_RECORDS
         log.private.hold(receipt.seq, subject=subject, first=first, last=last)
     return receipt
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import getpass
+
 from carag.errors import InvalidArgument
 
 
@@ -12,3 +14,11 @@ def two_persons(actor: str, approver: str) -> None:
         raise InvalidArgument("name the person who acts and the person who approves")
     if len(names) < 2:
         raise InvalidArgument(f"{actor!r} cannot approve their own request; a second person must approve it")
+
+
+def acting(by: str | None, approver: str | None, *, two: bool) -> str:
+    """Return who acts, by default this process's account; an approver is checked, and needed if ``two``."""
+    actor = by or getpass.getuser()
+    if two or approver is not None:
+        two_persons(actor, approver or "")
+    return actor

@@ -225,7 +225,7 @@ class GlassBroken(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Denial(Event):
-    """Tokens that were refused for one reason.
+    """Requests that were refused for one reason before anything was read: tokens, and erasures of documents.
 
     Parameters
     ----------

@@ -166,6 +166,12 @@ class HoldScope(StrEnum):
     ALL = "all"
     RECORDS = "records"
     SUBJECT = "subject"
+    DOCUMENTS = "documents"
+    """Documents of the store, and no values of the log."""
+
+
+NO_RECORDS: Final = (1, 0)
+"""The range of records, an empty one, that a hold on documents covers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -177,7 +183,7 @@ class Hold(Event):
     matter : str
         A code for the matter; no names.
     scope : HoldScope
-        With SUBJECT, the record commits to the subject.
+        With SUBJECT, the record commits to the subject; with DOCUMENTS, to which documents, as JSON.
     first, last : int or None
         Range of records, with RECORDS.
     placed : int or None
@@ -192,7 +198,7 @@ class Hold(Event):
     placed: Count | None = None
 
     KINDS: ClassVar = (RecordKind.HOLD,)
-    COMMITS: ClassVar = ("actor", "approver", "subject")
+    COMMITS: ClassVar = ("actor", "approver", "subject", "targets")
 
     def _check(self) -> None:
         if self.scope is HoldScope.RECORDS:
@@ -212,6 +218,8 @@ class Disclosure(Event):
 
     Parameters
     ----------
+    record : int or None
+        None for a report on a person, which may name any record; this record then commits to the person's names.
     fields : tuple of str
         The fields asked for; empty means all.
     role : str or None
@@ -222,14 +230,14 @@ class Disclosure(Event):
         The purpose, as a code.
     """
 
-    record: Count
+    record: Count | None
     fields: tuple[Code, ...]
     role: Code | None
     outcome: Outcome
     why: Code
 
     KINDS: ClassVar = (RecordKind.DISCLOSURE,)
-    COMMITS: ClassVar = ("actor",)
+    COMMITS: ClassVar = ("actor", "targets")
 
     def _check(self) -> None:
         if (self.outcome is Outcome.ANSWER) != (self.role in OPENERS) or self.outcome not in (

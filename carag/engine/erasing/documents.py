@@ -6,12 +6,11 @@ before has at most withdrawn the documents, which is on record too.
 
 from __future__ import annotations
 
-import getpass
 import secrets
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from carag.audit import Basis
-from carag.audit.operations.persons import two_persons
+from carag.audit.operations.persons import acting
 from carag.audit.receipts.erased import ErasureStatement
 from carag.audit.records import _fields
 from carag.audit.records.custody import (
@@ -24,6 +23,10 @@ from carag.audit.records.custody import (
 )
 from carag.audit.records.hits import hit_digest
 from carag.engine.erasing.answers import Answers, citing, erase_answers
+from carag.engine.erasing.holds import DocumentHolds
+from carag.engine.erasing.mentions import Mentions
+from carag.engine.erasing.retention import check_free, due, refused
+from carag.engine.erasing.subject import report
 from carag.errors import CorruptFile, InvalidArgument
 from carag.limits import check_id, quoted
 from carag.store.erasures import UNFINISHED, ErasedLabel, ErasedPassage, Remnant
@@ -37,6 +40,8 @@ if TYPE_CHECKING:
     from carag.engine.configuration import InForce
     from carag.engine.contents import Contents
     from carag.engine.directory import Lifetime
+    from carag.engine.erasing.retention import Due
+    from carag.engine.erasing.subject import SubjectReport
     from carag.engine.writer import Kind
 
 _logger = logger(__name__)
@@ -64,6 +69,16 @@ class ErasureReport(NamedTuple):
     """For each document, what shows that its receipt is about it. A statement names the document."""
 
 
+class DueReport(NamedTuple):
+    """What erasing what is due did."""
+
+    erased: tuple[str, ...]
+    stayed: tuple[Due, ...]
+    """Documents that are due, and stay because of a hold or a duty to keep them."""
+    report: ErasureReport | None
+    """None if nothing was erased."""
+
+
 class DocumentErasures:
     """The erasures of a store's documents."""
 
@@ -76,6 +91,7 @@ class DocumentErasures:
         self._contents = contents
         self._in_force = in_force
         self._lifetime = lifetime
+        self.holds = DocumentHolds(collection, log)
 
     def erase(
         self,
@@ -90,8 +106,7 @@ class DocumentErasures:
         """See :meth:`carag.Engine.erase`."""
         self._lifetime.check()
         self._in_force.keep_up()
-        actor, reason = by or getpass.getuser(), _fields.member(Basis, basis)
-        two_persons(actor, approver or "")
+        actor, reason = self._actor(by, approver), _fields.member(Basis, basis)
         wanted = _checked_ids(ids)
         if dry_run:
             return self._foretold(wanted, reason)
@@ -100,6 +115,7 @@ class DocumentErasures:
                 finished = self._finish()
                 left = [one for one in wanted if not any(one in ids for ids, _ in finished)]
                 self._check_known(left)
+                check_free(self._store, self._log, self.holds.on(left), left, reason)
                 done = [report for _, report in finished] + [
                     self._erase(left[at : at + MAX_ERASED_DOCUMENTS], reason, actor, approver or "")
                     for at in range(0, len(left), MAX_ERASED_DOCUMENTS)
@@ -117,6 +133,63 @@ class DocumentErasures:
             tuple(kept.values()),
             tuple(said for one in done for said in one.statements),
         )
+
+    def due(self) -> list[Due]:
+        """Return the documents whose ``erase_after`` has passed, those included that a hold or a duty keeps."""
+        self._lifetime.check()
+        self._in_force.keep_up()
+        return due(self._store, self._log, self.holds)
+
+    def erase_due(self, *, approver: str | None = None, by: str | None = None) -> DueReport:
+        """Erase the documents that are due, except those that a hold or a duty keeps, which is on record once each.
+
+        The basis is ``GDPR_5_1_E``. Persons and errors are as in :meth:`carag.Engine.erase`.
+
+        Examples
+        --------
+        >>> import tempfile, carag
+        >>> from datetime import date
+        >>> memo = carag.Document(id="memo/7", text="The code is 1234.", bits=(), erase_after=date(2020, 1, 1))
+        >>> with carag.Engine.open(tempfile.mkdtemp(), embedder="wordllama") as engine:
+        ...     _ = engine.add([memo])
+        ...     engine.erasures.erase_due(by="dpo", approver="cco").erased
+        ('memo/7',)
+        """
+        self._actor(by, approver)
+        with self._store.turn():
+            found = self.due()
+            free = [one.document for one in found if not one.refusal]
+            done = self.erase(free, basis=Basis.STORAGE_LIMIT, approver=approver, by=by) if free else None
+            stayed = tuple(one for one in found if one.refusal)
+            for code in sorted({one.refusal for one in stayed}):
+                refused(self._log, code)
+        return DueReport(tuple(free), stayed, done)
+
+    def report(self, names: Iterable[str], *, role: str, actor: str, why: str) -> SubjectReport:
+        """Find where a person stands: in documents, lists, groups, records and answers; on record.
+
+        Raises Refused, ``ROLE_MAY_NOT_OPEN``, for another role, before anything is read; the attempt is on record.
+
+        Parameters
+        ----------
+        names : iterable of str
+            The person's names and ids, such as ``"Ana Ruiz"`` and ``"user:ana"``; found in any case, width and
+            composition, in texts as whole words.
+        role, actor, why
+            As for :func:`carag.audit.disclose`.
+
+        Examples
+        --------
+        >>> import tempfile, carag
+        >>> memo = carag.Document(id="memo/7", text="Ana Ruiz asked for a loan.", bits=())
+        >>> with carag.Engine.open(tempfile.mkdtemp(), embedder="wordllama") as engine:
+        ...     _ = engine.add([memo])
+        ...     engine.erasures.report(["ana ruiz"], role="auditor", actor="eve", why="REQUEST-3").documents
+        (MentioningDocument(id='memo/7', where=('text',)),)
+        """
+        self._lifetime.check()
+        self._in_force.keep_up()
+        return report(self._store, self._log, Mentions(names), role=role, actor=actor, why=why)
 
     def _foretold(self, ids: Sequence[str], basis: Basis) -> ErasureReport:
         """Report what an erasure would do."""
@@ -163,7 +236,7 @@ class DocumentErasures:
                     "restore audit.db and private.key from a backup"
                 )
             salts = read_salts(opened["targets"].value)
-            actor, approver = (opened[one].value for one in ("actor", "approver"))
+            actor, approver = (opened[one].value if one in opened else "" for one in ("actor", "approver"))
             found = Answers((), dict.fromkeys(event.kept, ""))
             if seq > last:
                 found = self._carry_out(seq, event.basis, salts, actor, approver)
@@ -192,7 +265,7 @@ class DocumentErasures:
             places=self._collection.places,
             beyond=self._collection.beyond,
         )
-        said = {"actor": actor, "approver": approver, "targets": write_salts(salts)}
+        said = {"actor": actor, "approver": approver or None, "targets": write_salts(salts)}
         receipt = self._log.append(event, secrets=said)
         self._carry_out(receipt.seq, basis, salts, actor, approver)
         statements = tuple(ErasureStatement(receipt.seq, id_, salt) for id_, salt in salts.items())
@@ -255,6 +328,9 @@ class DocumentErasures:
 
     def _kind(self) -> Kind:
         return self._contents.kind()
+
+    def _actor(self, by: str | None, approver: str | None) -> str:
+        return acting(by, approver, two=self._collection.profile.vocabulary.two_persons_erase)
 
 
 def _checked_ids(ids: Iterable[str]) -> list[str]:

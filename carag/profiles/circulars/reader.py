@@ -32,7 +32,8 @@ _LONGEST: Final = 2_000_000
 India seen has 266,237."""
 _SHOWN: Final = 400
 """Greatest number of characters kept of a fact."""
-_OWN: Final = {"title", "entities", "allow", "deny", "language", "public_at", "expires_at", *_ACTS}
+_TIMES: Final = ("public_at", "expires_at", "retain_until", "erase_after")
+_OWN: Final = {"title", "entities", "allow", "deny", "language", *_TIMES, *_ACTS}
 
 
 def document_of(read: ReadDocument) -> Document:
@@ -67,11 +68,7 @@ def document_of(read: ReadDocument) -> Document:
         "says": [_told(statement) for statement in said[:_MOST]],
     }
     numbers = tuple(number for number in (one.number, one.reference) if number)
-    own = {
-        name: parse_moment(_text(name, stated[name]))
-        for name in ("public_at", "expires_at")
-        if name in stated
-    }
+    own = {name: parse_moment(_text(name, stated[name])) for name in _TIMES if name in stated}
     later = one.effective if one.issued and one.effective and one.effective > one.issued else None
     # Facts that no rule reads are kept: a misspelt name of a fact that is read must quarantine.
     others = {
@@ -89,6 +86,8 @@ def document_of(read: ReadDocument) -> Document:
         deny=several(stated.get("deny", "")),
         public_at=own.get("public_at", one.issued),
         expires_at=own.get("expires_at"),
+        retain_until=own.get("retain_until"),
+        erase_after=own.get("erase_after"),
         names=names_of(numbers, one.title, one.issued),
         acts=acts,
         in_force_at=None if one.status == "draft" else later,

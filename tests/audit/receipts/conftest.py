@@ -74,9 +74,11 @@ def originals(build):
                 *(one.event for one in events.of_documents(build)),
                 Hold(action="placed", matter="M-1", scope="records", first=2, last=9),
                 Hold(action="released", matter="M-1", scope="all", placed=3),
+                Hold(action="placed", matter="M-1", scope="documents"),
                 Erasure(basis="GDPR_17_1", count=2, fields=("query", "subject"), records=(1, 4)),
                 Disclosure(record=1, fields=("query",), role="auditor", outcome=Outcome.ANSWER, why="DRILL"),
                 Disclosure(record=1, fields=("query",), role=None, outcome=Outcome.REFUSE, why="DRILL"),
+                Disclosure(record=None, fields=(), role="auditor", outcome=Outcome.ANSWER, why="DRILL"),
             )
         ),
     ]
