@@ -27,7 +27,7 @@ from carag.engine.erasing.holds import DocumentHolds
 from carag.engine.erasing.mentions import Mentions
 from carag.engine.erasing.retention import check_free, due, refused
 from carag.engine.erasing.subject import report
-from carag.errors import CorruptFile, InvalidArgument
+from carag.errors import CorruptFile, InvalidArgument, Refused
 from carag.limits import check_id, quoted
 from carag.store.erasures import UNFINISHED, ErasedLabel, ErasedPassage, Remnant
 from carag.visible import logger
@@ -115,7 +115,11 @@ class DocumentErasures:
                 finished = self._finish()
                 left = [one for one in wanted if not any(one in ids for ids, _ in finished)]
                 self._check_known(left)
-                check_free(self._store, self._log, self.holds.on(left), left, reason)
+                try:
+                    self._check_free(left, reason)
+                except Refused as refusal:
+                    refused(self._log, refusal.code)
+                    raise
                 done = [report for _, report in finished] + [
                     self._erase(left[at : at + MAX_ERASED_DOCUMENTS], reason, actor, approver or "")
                     for at in range(0, len(left), MAX_ERASED_DOCUMENTS)
@@ -194,6 +198,7 @@ class DocumentErasures:
     def _foretold(self, ids: Sequence[str], basis: Basis) -> ErasureReport:
         """Report what an erasure would do."""
         self._check_known(ids)
+        self._check_free(ids, basis)
         passages = self._digests(ids)
         found = citing(self._log, {one.digest for one in passages}, basis)
         return self._report((), ids, len(passages), found)
@@ -325,6 +330,9 @@ class DocumentErasures:
                 f"document {quoted(unknown[0])} is not in the store, or was erased before, as with {len(unknown)} of "
                 f"the {len(ids)} ids; nothing was erased: leave these ids out"
             )
+
+    def _check_free(self, ids: Sequence[str], basis: Basis) -> None:
+        check_free(self._store, self._log, self.holds.on(ids), ids, basis)
 
     def _kind(self) -> Kind:
         return self._contents.kind()

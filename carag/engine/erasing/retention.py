@@ -62,10 +62,9 @@ def due(store: CorpusStore, log: AuditLog, holds: DocumentHolds) -> list[Due]:
 def check_free(
     store: CorpusStore, log: AuditLog, held: Mapping[str, Sequence[int]], ids: Sequence[str], basis: Basis
 ) -> None:
-    """Raise Refused, on record, if one of some documents is held, or must still be kept and the basis waits."""
+    """Raise Refused if one of some documents is held, or must still be kept and the basis waits for that."""
     if held:
         first, placed = next(iter(held.items()))
-        refused(log, "LEGAL_HOLD")
         raise Refused(
             "LEGAL_HOLD",
             f"a legal hold covers document {quoted(first)}, as with {len(held)} of the {len(ids)} ids (placed by "
@@ -73,7 +72,6 @@ def check_free(
         )
     if basis.waits and (kept := retained(store, ids, minute_of(log))):
         first, until = next(iter(kept.items()))
-        refused(log, "RETENTION")
         raise Refused(
             "RETENTION",
             f"document {quoted(first)} must be kept until {from_minutes(until):%Y-%m-%d %H:%M} UTC, as with "

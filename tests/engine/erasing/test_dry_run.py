@@ -8,7 +8,7 @@ import pytest
 
 from carag import Engine, Session
 from carag.audit import place_hold, verify_erasure
-from carag.errors import InvalidArgument
+from carag.errors import InvalidArgument, Refused
 from tests.engine.documents import Counting
 from tests.engine.erasing.canaries import canary
 
@@ -74,3 +74,14 @@ def test_each_statement_shows_its_document_and_no_other(tmp_path: Path) -> None:
             seq: verify_erasure(data, said.to_bytes(), vkey).verdict for seq, data in receipts.items()
         }
         assert {seq for seq, one in verdicts.items() if one.value == "verified"} == {said.record}
+
+
+def test_a_dry_run_refuses_what_is_held_without_a_record(tmp_path: Path) -> None:
+    with Engine.open(tmp_path, profile="generic", embedder=Counting()) as engine:
+        engine.add([canary(1)])
+        place_hold(engine.log, "MATTER-1", actor="counsel")
+        size = engine.log.size
+        for dry_run, more in ((True, 0), (False, 1)):
+            with pytest.raises(Refused, match="a legal hold covers document"):
+                engine.erase([canary(1).id], basis="GDPR_17_1_D", dry_run=dry_run, **TWO)
+            assert engine.log.size == size + more

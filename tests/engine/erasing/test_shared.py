@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 def test_a_shared_store_is_held_by_whichever_engine(sharing: SharedServer, tmp_path: Path) -> None:
     schema = sharing.shared(tmp_path / "one")
-    sharing.alter(f"GRANT SELECT, INSERT ON {schema}.erased, {schema}.erased_labels TO PUBLIC")
     with Engine.open(tmp_path / "one", profile="generic", embedder="wordllama") as engine:
         metadata = {"department": "desk"}
         engine.add(
