@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 import numpy as np
 
 from carag.engine.corpus import NO_EMBEDDER, KeptEmbedder, is_same, kept_profile, open_corpus, settle_profile
-from carag.engine.rows import KeptBackend, KeptFile, follow_anew, settled_backend
+from carag.engine.rows import COPY, FILLED, PLACE, KeptBackend, KeptFile, follow_anew, settled_backend
 from carag.engine.state import StoreState
 from carag.errors import CorruptFile, InvalidArgument, StoreLocked
 from carag.retrieval import (
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from carag.store.store import CorpusStore
 
 
-_SUFFIXES: Final = {"index": ".carag", "words": ".words", "state": ".state"}
+_SUFFIXES: Final = {"index": ".carag", "words": ".words", "state": ".state", "copy": ".copy"}
 _FORGOTTEN: Final = "erased"
 """The note of the last erasure whose documents the files of this process no longer hold, by its record."""
 _READER_NOTE: Final = "reader"
@@ -206,7 +206,7 @@ class Collection:
     @contextmanager
     def writing(self, reader: str) -> Iterator[None]:
         """Let one writer at a time store what ``reader`` makes; a store refuses every kind of reader but its own."""
-        with self._writer:
+        with self.alone():
             kept = self.store.meta_get(_READER_NOTE)
             if self.store.epoch and self.reader != reader:
                 raise InvalidArgument(
@@ -216,6 +216,12 @@ class Collection:
                 )
             if kept != reader:
                 self.store.meta_set(_READER_NOTE, reader)
+            yield
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Let no other thread write."""
+        with self._writer:
             yield
 
     def refresh(self, progress: Progress) -> None:
@@ -240,8 +246,15 @@ class Collection:
         self.catalogue.forget()
         self._rows.forget()
         self._words.forget()
+        self._delete_copies()
         self.store.purge()
         self.store.own_update({_FORGOTTEN: str(last)})
+
+    def _delete_copies(self) -> None:
+        """Delete the files of rows that are not searched: a copy to move to, and what was searched before a move."""
+        self._path.with_suffix(_SUFFIXES["copy"]).unlink(missing_ok=True)
+        if not isinstance(self._rows, KeptFile):
+            self._path.unlink(missing_ok=True)
 
     @property
     def reader(self) -> str:
@@ -260,7 +273,9 @@ class Collection:
     @property
     def beyond(self) -> tuple[str, ...]:
         """Codes of the places that may hold what was erased, and that CARAG cannot reach."""
-        return ("backups", *self.store.beyond, *self._rows.beyond)
+        others = {self.store.meta_get(one) for one in (COPY, FILLED)} - {self.store.meta_get(PLACE), None, ""}
+        copies = ("copies_in_backends",) if others else ()
+        return ("backups", *copies, *self.store.beyond, *self._rows.beyond)
 
     @contextmanager
     def still(self) -> Iterator[None]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import getpass
 import secrets
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from carag.audit import Basis
@@ -30,7 +31,8 @@ from carag.store.erasures import UNFINISHED, ErasedLabel, ErasedPassage, Remnant
 from carag.visible import logger
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
+    from collections.abc import Set as AbstractSet
 
     from carag.audit import AuditLog, Receipt
     from carag.engine.collection import Collection
@@ -93,7 +95,9 @@ class DocumentErasures:
         actor, reason = by or getpass.getuser(), _fields.member(Basis, basis)
         two_persons(actor, approver or "")
         wanted = _checked_ids(ids)
-        with self._store.turn():
+        with self._store.turn(), self._collection.alone():
+            if not dry_run:
+                self._finish()  # otherwise what this one notes would take the place of what that one noted
             self._check_known(wanted)
             if dry_run:
                 passages = self._digests(wanted)
@@ -118,24 +122,35 @@ class DocumentErasures:
 
     def finish(self) -> None:
         """Carry out an erasure that is on record and was interrupted."""
+        with self._store.turn(), self._collection.alone():
+            self._finish()
+
+    def _finish(self) -> None:
         if not (begun := self._store.meta_get(UNFINISHED)):
             return
-        with self._store.turn():
-            for seq in range(max(int(begun), self._store.erasures.last() + 1), self._log.size):
-                event = self._log.record(seq).event
-                if isinstance(event, DocumentErasure):
-                    opened = self._log.private.openings(seq)
-                    if "targets" not in opened:
-                        raise CorruptFile(
-                            f"record {seq} erases documents, and its sealed values, which name them, are lost; "
-                            "restore audit.db and private.key from a backup"
-                        )
-                    salts = read_salts(opened["targets"].value)
-                    actor, approver = (opened[one].value for one in ("actor", "approver"))
-                    self._carry_out(seq, event.basis, salts, actor, approver)
-                    _logger.warning("finished the erasure of record %d, which was interrupted", seq)
-            self._store.meta_set(UNFINISHED, "")
-            self._collection.refresh_files()
+        for seq in range(int(begun), self._log.size):
+            event = self._log.record(seq).event
+            if isinstance(event, DocumentErasure):
+                self._finish_record(seq, event.basis)
+                _logger.warning("finished the erasure of record %d, which was interrupted", seq)
+        self._store.meta_set(UNFINISHED, "")
+        self._collection.refresh_files()
+
+    def _finish_record(self, seq: int, basis: Basis) -> None:
+        opened = self._log.private.openings(seq)
+        if "targets" not in opened:
+            raise CorruptFile(
+                f"record {seq} erases documents, and its sealed values, which name them, are lost; "
+                "restore audit.db and private.key from a backup"
+            )
+        salts = read_salts(opened["targets"].value)
+        actor, approver = (opened[one].value for one in ("actor", "approver"))
+        if seq <= self._store.erasures.last():  # only answers that were put on record meanwhile may be left
+            self._erase_answers(self._store.erasures.digests(seq), basis, actor, approver)
+            return
+        if left := self._still_found([*salts]):  # the folder of a nightly run may have given them again
+            self._contents.withdraw(self._kind(), left, by=actor)
+        self._carry_out(seq, basis, salts, actor, approver)
 
     def _erase(self, ids: Sequence[str], basis: Basis, actor: str, approver: str) -> ErasureReport:
         before = self._collection.state.root
@@ -182,8 +197,7 @@ class DocumentErasures:
         """Erase what a record says: answers first, because they are found by what the tables then no longer hold."""
         passages, kind = self._digests([*salts]), self._kind()
         digests, size = {one.digest for one in passages}, self._log.size
-        found = citing(self._log, digests, basis)
-        erase_answers(self._log, found.erased, basis, actor=actor, approver=approver)
+        self._erase_answers(digests, basis, actor, approver)
         labels = [
             ErasedLabel(label, *self._collection.state.kept_of(stated))
             for label, stated in self._store.erasures.labels([*salts])
@@ -191,8 +205,15 @@ class DocumentErasures:
         remnants = {id_: self._remnant(kind, id_, salt) for id_, salt in salts.items()}
         with self._collection.still():
             self._store.erasures.erase(remnants, passages, labels, record=seq, basis=basis.value)
-        late = citing(self._log, digests, basis, since=size)  # put on record meanwhile; none is from now on
-        erase_answers(self._log, late.erased, basis, actor=actor, approver=approver)
+        # Some may have been put on record meanwhile; none is from now on.
+        self._erase_answers(digests, basis, actor, approver, since=size)
+
+    def _erase_answers(
+        self, digests: AbstractSet[bytes], basis: Basis, actor: str, approver: str, *, since: int = 0
+    ) -> None:
+        with self._log.settling():  # so that no hold is placed in between
+            found = citing(self._log, digests, basis, since=since)
+            erase_answers(self._log, found.erased, basis, actor=actor, approver=approver)
 
     def _remnant(self, kind: Kind, id_: str, salt: bytes) -> Remnant:
         stored = self._store.documents.document(id_)
@@ -222,11 +243,12 @@ class DocumentErasures:
 
 
 def _checked_ids(ids: Iterable[str]) -> list[str]:
-    if isinstance(ids, (str, bytes)):
+    if isinstance(ids, (str, bytes)) or not isinstance(ids, Iterable):
         raise InvalidArgument(f"ids is {quoted(ids)}; want a list of document ids")
-    wanted = list(dict.fromkeys(ids))
-    for one in wanted:
+    named = list(ids)
+    for one in named:
         check_id("id of a document", one)
+    wanted = list(dict.fromkeys(named))
     if not wanted:
         raise InvalidArgument("no document is named; name the documents to erase")
     return wanted
