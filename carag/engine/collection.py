@@ -212,7 +212,7 @@ class Collection:
     @contextmanager
     def writing(self, reader: str) -> Iterator[None]:
         """Let one writer at a time store what ``reader`` makes; a store refuses every kind of reader but its own."""
-        with self._writer:
+        with self.alone():
             kept = self.store.meta_get(_READER_NOTE)
             if self.store.epoch and self.reader != reader:
                 raise InvalidArgument(
@@ -222,6 +222,12 @@ class Collection:
                 )
             if kept != reader:
                 self.store.meta_set(_READER_NOTE, reader)
+            yield
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Let no other thread write."""
+        with self._writer:
             yield
 
     def refresh(self, progress: Progress) -> None:

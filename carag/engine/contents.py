@@ -15,7 +15,7 @@ from carag.errors import InvalidArgument
 from carag.labelling.acts import document_histories
 from carag.labelling.document import Document
 from carag.labelling.stated import remnant, removed
-from carag.limits import check_label, shown
+from carag.limits import ERASED, check_label, shown
 from carag.policy import as_of_minutes
 from carag.policy.groups.statements import GroupImport
 from carag.visible import visible_line
@@ -278,7 +278,7 @@ class Contents:
         self._lifetime.check()
         check_label("chunk_id", chunk_id)
         store = self._collection.store
-        if not (labels := store.labels.history(chunk_id)):
+        if chunk_id.startswith(ERASED) or not (labels := store.labels.history(chunk_id)):
             return None
         chunk = store.chunk(chunk_id)
         return LabelHistory(

@@ -14,7 +14,7 @@ from carag.engine.recorder import Finding, no_text_in_traceback, proven, shorten
 from carag.engine.results import Retrieval, Superseded
 from carag.errors import InvalidArgument
 from carag.generation import citation_of, cited_positions
-from carag.limits import check_label, check_text, document_of_chunk
+from carag.limits import ERASED, check_label, check_text, document_of_chunk
 from carag.policy import as_of_minutes, bit_names, explained, infer
 from carag.policy.explain import FORBIDDEN_ELSEWHERE
 from carag.retrieval.successors import successors
@@ -34,7 +34,7 @@ def explain(store: CorpusStore, chunk_id: str, decision: Decision, inquiry: Inqu
     document = document_of_chunk(chunk_id)[0]
     is_forbidden = inquiry is not None and not inquiry.allows([document])
     is_open = _is_open(store, chunk_id, decision) & (not is_forbidden)
-    if not (is_open or decision.may_know_existence):
+    if chunk_id.startswith(ERASED) or not (is_open or decision.may_know_existence):
         return _nothing_to_explain(chunk_id)
     try:
         chunk = store.chunk(chunk_id, as_of=decision.as_of, known_at=decision.known_at)

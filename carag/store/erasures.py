@@ -137,6 +137,12 @@ class Erasures:
         with self._reading() as sql:
             return int(sql.execute("SELECT coalesce(max(record), -1) FROM erased").fetchone()[0])
 
+    def digests(self, record: int) -> set[bytes]:
+        """Return the digests of the passages that a record's erasure took, by which other records name them."""
+        query = "SELECT text_sha256 FROM chunks JOIN erased USING (filing) WHERE record = ?"
+        with self._reading() as sql:
+            return {digest for (digest,) in sql.execute(query, (record,)).fetchall()}
+
     def passages(self, ids: Collection[str]) -> list[tuple[int, str, bytes]]:
         """Return key, id and text hash of every passage of some documents, those of earlier versions included."""
         query = (

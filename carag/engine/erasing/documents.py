@@ -7,6 +7,7 @@ before has at most withdrawn the documents, which is on record too.
 from __future__ import annotations
 
 import secrets
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from carag.audit import Basis
@@ -33,7 +34,8 @@ from carag.store.erasures import UNFINISHED, ErasedLabel, ErasedPassage, Remnant
 from carag.visible import logger
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
+    from collections.abc import Set as AbstractSet
 
     from carag.audit import AuditLog, Receipt
     from carag.engine.collection import Collection
@@ -110,7 +112,7 @@ class DocumentErasures:
         wanted = _checked_ids(ids)
         if dry_run:
             return self._foretold(wanted, reason)
-        with self._store.turn():
+        with self._store.turn(), self._collection.alone():
             with self._store.administered(admin):
                 finished = self._finish()
                 left = [one for one in wanted if not any(one in ids for ids, _ in finished)]
@@ -207,7 +209,10 @@ class DocumentErasures:
         """Carry out an erasure that is on record and was interrupted, unless that needs an administrator."""
         if not self._store.meta_get(UNFINISHED):
             return
-        with self._store.turn():  # which another process that is erasing right now has
+        with (
+            self._store.turn(),
+            self._collection.alone(),
+        ):  # which another process that is erasing right now has
             if self._store.is_shared and (begun := self._begun()):
                 _logger.warning(
                     "the erasure of record %d was interrupted; erase one of its documents again, with the "
@@ -242,9 +247,15 @@ class DocumentErasures:
                 )
             salts = read_salts(opened["targets"].value)
             actor, approver = (opened[one].value if one in opened else "" for one in ("actor", "approver"))
-            found = Answers((), dict.fromkeys(event.kept, ""))
             if seq > last:
+                if left := self._still_found(
+                    [*salts]
+                ):  # the folder of a nightly run may have given them again
+                    self._contents.withdraw(self._kind(), left, by=actor)
                 found = self._carry_out(seq, event.basis, salts, actor, approver)
+            else:  # only answers that were put on record meanwhile may be left
+                digests = self._store.erasures.digests(seq)
+                found = self._erase_answers(digests, event.basis, actor, approver)
             _logger.warning("finished the erasure of record %d, which was interrupted", seq)
             said = tuple(ErasureStatement(seq, id_, salt) for id_, salt in salts.items())
             report = self._report((self._log.receipt(seq),), [*salts], event.passages, found, said)
@@ -295,8 +306,7 @@ class DocumentErasures:
         """Erase what a record says: answers first, because they are found by what the tables then no longer hold."""
         passages, kind = self._digests([*salts]), self._kind()
         digests, size = {one.digest for one in passages}, self._log.size
-        found = citing(self._log, digests, basis)
-        erase_answers(self._log, found.erased, basis, actor=actor, approver=approver)
+        found = self._erase_answers(digests, basis, actor, approver)
         labels = [
             ErasedLabel(label, *self._collection.state.kept_of(stated))
             for label, stated in self._store.erasures.labels([*salts])
@@ -304,8 +314,16 @@ class DocumentErasures:
         remnants = {id_: self._remnant(kind, id_, salt) for id_, salt in salts.items()}
         with self._collection.still():
             self._store.erasures.erase(remnants, passages, labels, record=seq, basis=basis.value)
-        late = citing(self._log, digests, basis, since=size)  # put on record meanwhile; none is from now on
-        erase_answers(self._log, late.erased, basis, actor=actor, approver=approver)
+        # Some may have been put on record meanwhile; none is from now on.
+        self._erase_answers(digests, basis, actor, approver, since=size)
+        return found
+
+    def _erase_answers(
+        self, digests: AbstractSet[bytes], basis: Basis, actor: str, approver: str, *, since: int = 0
+    ) -> Answers:
+        with self._log.settling():  # so that no hold is placed in between
+            found = citing(self._log, digests, basis, since=since)
+            erase_answers(self._log, found.erased, basis, actor=actor, approver=approver)
         return found
 
     def _remnant(self, kind: Kind, id_: str, salt: bytes) -> Remnant:
@@ -342,11 +360,12 @@ class DocumentErasures:
 
 
 def _checked_ids(ids: Iterable[str]) -> list[str]:
-    if isinstance(ids, (str, bytes)):
+    if isinstance(ids, (str, bytes)) or not isinstance(ids, Iterable):
         raise InvalidArgument(f"ids is {quoted(ids)}; want a list of document ids")
-    wanted = list(dict.fromkeys(ids))
-    for one in wanted:
+    named = list(ids)
+    for one in named:
         check_id("id of a document", one)
+    wanted = list(dict.fromkeys(named))
     if not wanted:
         raise InvalidArgument("no document is named; name the documents to erase")
     return wanted
