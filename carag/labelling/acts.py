@@ -6,11 +6,13 @@ several acts counts. An act never begins before the minute in which its own docu
 
 from __future__ import annotations
 
+import hashlib
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from carag.labelling.document import ActKind
 from carag.labelling.lifecycle import Effect, StateCause, StateSpan, spans_of
+from carag.limits import ERASED
 from carag.policy import NEVER, TOMBSTONE
 
 if TYPE_CHECKING:
@@ -70,13 +72,21 @@ def document_histories(
     }
 
 
+def unread(name: str) -> str:
+    """Return what stays of a name in an act of an erased document: enough to find who bears it, and no text."""
+    return name if name.startswith(ERASED) else f"{ERASED}{hashlib.sha256(name.encode()).hexdigest()}"
+
+
 def done(facts: Iterable[Mapping[str, Any]]) -> Iterator[Done]:
     """Yield everything that documents do to one another by acts, as :func:`document_histories` understands it."""
     several = list(facts)
+    is_unread = any(name.startswith(ERASED) for one in several for _, name, _ in one.get("acts", ()))
     bearers: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
     for one in several:
         for name in {one["id"], *one.get("names", ())}:
             bearers[name].append(one)
+            if is_unread and (hidden := unread(name)) != name:
+                bearers[hidden].append(one)
     for one in several:
         id_, public_at, in_force_at = one["id"], one["public_at"], one.get("in_force_at", 0)
         for kind, name, since in one.get("acts", ()):

@@ -11,6 +11,7 @@ from datetime import datetime, time
 from typing import TYPE_CHECKING, Any, Final
 
 from carag.errors import InvalidArgument
+from carag.labelling.acts import unread
 from carag.labelling.chunking import CHUNKER_VERSION, chunk
 from carag.labelling.clauses import CLAUSES_VERSION, chunk_by_clauses
 from carag.labelling.declared import DeclaredLabel, FactProblem, label_facts, quarantined
@@ -221,6 +222,8 @@ def remnant(known: Facts, name: str) -> tuple[dict[str, Any], tuple[int, ...]]:
     facts |= {one: known[one] for one in ("acts", "in_force_at") if one in known}
     acted = [other for _, other, _ in facts.get("acts", ())]
     linked = [_link(one) for one in (facts["supersedes"], *acted) if one is not None]
+    if acted:
+        facts["acts"] = [[kind, unread(other), since] for kind, other, since in facts["acts"]]
     return facts, tuple(dict.fromkeys(linked))
 
 

@@ -11,6 +11,7 @@ import json
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from carag.errors import CaragError
+from carag.labelling.acts import unread
 from carag.labelling.canonical_json import canonical_json
 from carag.limits import ERASED
 from carag.policy import EVERYBODY, NO_ENTITY
@@ -262,6 +263,7 @@ def _erase_mentions(sql: sqlite3.Connection, names: Mapping[str, str]) -> None:
     def caused(causes: list[list[str]]) -> list[list[str]]:
         return [[bit, names.get(by, by)] for bit, by in causes]
 
+    names = {**names, **{unread(id_): name for id_, name in names.items()}}
     changed = []
     for filing, facts, history in sql.execute("SELECT filing, facts, history FROM filings").fetchall():
         new = _renamed_facts(json.loads(facts), names), history
