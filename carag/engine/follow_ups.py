@@ -153,7 +153,9 @@ def record_successors(
             return (), None
         models = Models(prompt=f"record {receipt.seq} {shortened(leaf_hash(receipt.record).hex())}")
         searched = proven(collection.state, later, evidence)
-    follows = recorder.access(later, Finding(Outcome.ANSWER, "SUCCESSORS", models=models, searched=searched))
+    finding = Finding(Outcome.ANSWER, "SUCCESSORS", models=models, searched=searched)
+    with collection.unerased(-1, finding.chunk_ids):
+        follows = recorder.access(later, finding)
     cited = {one.document_id: one for one in citations}
     places = {one.chunk_id: len(citations) + place for place, one in enumerate(evidence.passages)}
     return tuple(
