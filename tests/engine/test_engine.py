@@ -195,7 +195,18 @@ TEXT_METHODS = {
 def test_the_list_of_text_methods_is_complete() -> None:
     """Every public method of the engine and of its parts either returns no text or stands in TEXT_METHODS."""
     silent = {"open", "close", "ingest", "log", "session", "vkey"}
-    silent |= {"aadd", "add", "profile", "record_answer", "remove", "sync"}
+    silent |= {
+        "aadd",
+        "add",
+        "erase",
+        "erasures",
+        "kind",
+        "profile",
+        "record_answer",
+        "remove",
+        "sync",
+        "withdraw",
+    }
     silent |= {"calibrate_gate", "gate", "keep_to_admissible_rows", "keep_up", "paces", "models"}
     silent |= {"counts", "import_groups", "label_history", "opened_to", "settle", "record"}
     silent |= {"calibrate", "report", "take", "watch_over", "watched"}

@@ -129,8 +129,8 @@ def test_a_file_behind_catches_up(
 ) -> None:
     """Wherever it stands, what changed since is all it takes."""
     start, end = list(grown[1])[2], list(grown[1])[-1]
-    opened = {row[1:] for row in store.labels.changes(start, end) if row[0]}
-    closed = {row[1:] for row in store.labels.changes(start, end) if not row[0]}
+    changes = [*store.labels.changes(start, end)]
+    opened, closed = ({row[1:7] for row in changes if row[0] == is_open} for is_open in (1, 0))
     then, now = (set(store.labels.snapshot(known_at=known)) for known in (start, end))
     assert (opened, closed) == (now - then, then - now)
     assert closed

@@ -29,6 +29,11 @@ TABLE = PolicyTable.from_toml(
 )
 
 
+DOCTOR = TABLE.get("doctor", "treat")
+assert DOCTOR is not None
+SHA256 = DOCTOR.sha256
+
+
 class Trusting:
     """Verifies whatever it is given."""
 
@@ -43,8 +48,9 @@ class Trusting:
         (None, "BREAK_GLASS_REQUIRED"),
         (Glass("nurse", "treat", THEN + 1, 7), "BREAK_GLASS_REQUIRED"),
         (Glass("doctor", "bill", THEN + 1, 7), "BREAK_GLASS_REQUIRED"),
-        (Glass("doctor", "treat", THEN, 7), "BREAK_GLASS_ENDED"),
-        (Glass("doctor", "treat", THEN + 1, 7), None),
+        (Glass("doctor", "treat", THEN + 1, 7), "BREAK_GLASS_CHANGED"),
+        (Glass("doctor", "treat", THEN, 7, SHA256), "BREAK_GLASS_ENDED"),
+        (Glass("doctor", "treat", THEN + 1, 7, SHA256), None),
     ],
 )
 def test_a_cell_opens_for_its_glass_until_it_ends(glass: Glass | None, code: str | None) -> None:
@@ -55,7 +61,7 @@ def test_a_cell_opens_for_its_glass_until_it_ends(glass: Glass | None, code: str
     if code is None:
         assert infer(session, TABLE, now=NOW).role == "doctor"
         return
-    with pytest.raises(Refused, match="the glass") as refusal:
+    with pytest.raises(Refused, match="the glass|has changed since") as refusal:
         infer(session, TABLE, now=NOW)
     assert refusal.value.code == code
 
