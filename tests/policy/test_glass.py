@@ -61,7 +61,7 @@ def test_a_cell_opens_for_its_glass_until_it_ends(glass: Glass | None, code: str
     if code is None:
         assert infer(session, TABLE, now=NOW).role == "doctor"
         return
-    with pytest.raises(Refused, match="the glass|has changed since") as refusal:
+    with pytest.raises(Refused, match="the glass") as refusal:
         infer(session, TABLE, now=NOW)
     assert refusal.value.code == code
 
