@@ -36,13 +36,13 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 PAIRS: Final[dict[type[Peer], int]] = {
-    FaissIvf: 1000,
-    FaissHnsw: 500,
+    Carag: 200,
     Hnswlib: 300,
     HnswlibReplaced: 200,
-    Carag: 200,
+    FaissHnsw: 500,
+    FaissIvf: 1000,
     PgVector: 60,
-    QdrantEdge: 60,
+    QdrantEdge: 200,
     QdrantLocal: 30,
 }
 """How many pairs: fewer where one takes long."""

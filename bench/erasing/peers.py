@@ -217,6 +217,13 @@ class FaissFlat(FaissIvf):
         return Hits(ids, scores)
 
 
+def _hits(found: list[Any]) -> Hits:
+    ids, scores = (
+        np.array([[getattr(hit, one) for hit in hits] for hits in found]) for one in ("id", "score")
+    )
+    return Hits(ids, scores)
+
+
 class QdrantLocal(Peer):
     """The local mode of Qdrant's client: NumPy, in memory."""
 
@@ -240,9 +247,7 @@ class QdrantLocal(Peer):
     def search(self, probes: NDArray[np.float32], view: str) -> Hits:  # noqa: ARG002 - one way
         """Search."""
         found = [self._client.query_points("rows", probe.tolist(), limit=K).points for probe in probes]
-        return Hits(
-            *(np.array([[getattr(hit, what) for hit in hits] for hits in found]) for what in ("id", "score"))
-        )
+        return _hits(found)
 
     def save(self) -> None:
         """Save."""
@@ -288,9 +293,7 @@ class QdrantEdge(Peer):
         """Search."""
         nearest, request = self._qdrant.Query.Nearest, self._qdrant.SearchRequest
         found = [self._shard.search(request(nearest(probe.tolist()), K)) for probe in probes]
-        return Hits(
-            *(np.array([[getattr(hit, what) for hit in hits] for hits in found]) for what in ("id", "score"))
-        )
+        return _hits(found)
 
     def save(self) -> None:
         """Save."""
