@@ -33,7 +33,7 @@ def main() -> None:
     arguments.add_argument(
         "--pairs", type=int, help="pairs of each peer; by default as many as were published"
     )
-    arguments.add_argument("--chunks", type=int, default=221_000, help="chunks of the store of cost")
+    arguments.add_argument("--chunks", type=int, default=22_000, help="chunks of the store of cost")
     arguments.add_argument("--store", type=Path, help="where that store is kept; made there if it is missing")
     arguments.add_argument("--out", type=Path, default=HERE / "results")
     given = arguments.parse_args()

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
-COUNTS: Final = (1, 100, 10_000)
+COUNTS: Final = (1, 100, 1_000)
 """Documents of one erasure."""
 SESSION: Final = Session(role="employee", purpose="work")
 _A_CALL: Final = 20_000
