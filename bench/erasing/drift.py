@@ -42,7 +42,7 @@ PAIRS: Final[dict[type[Peer], int]] = {
     FaissHnsw: 500,
     FaissIvf: 1000,
     PgVector: 60,
-    QdrantEdge: 200,
+    QdrantEdge: 60,
     QdrantLocal: 30,
 }
 """How many pairs: fewer where one takes long."""

@@ -11,6 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from carag import Engine, Index
+from carag.engine.erasing import documents
+from tests.engine.documents import Counting, document
+from tests.engine.erasing.canaries import canary, found, marks
 from tests.sizes import examples
 
 if TYPE_CHECKING:
@@ -87,6 +91,25 @@ def test_no_file_keeps_an_erased_vector_and_the_scan_would_see_it(erasing: Any, 
     files = erasing("files")
     (row,) = files.measured(getattr(files, kind))
     assert (row["before"], row["after"]) == (1.0, 0.0)
+
+
+def test_an_erasure_in_many_turns_writes_the_files_again_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rebuilding the graph is nearly all that an erasure costs; the next opening finds nothing left to do."""
+    rebuilt = list[int]()
+    consolidate = Index.consolidate
+    monkeypatch.setattr(documents, "MAX_ERASED_DOCUMENTS", 2)
+    monkeypatch.setattr(Index, "consolidate", lambda index: (rebuilt.append(len(index)), consolidate(index)))
+    with Engine.open(tmp_path, profile="generic", embedder=Counting()) as engine:
+        engine.add([*map(canary, range(5)), *map(document, range(9))])
+        report = engine.erase(
+            [canary(one).id for one in range(5)], basis="GDPR_17_1", by="officer", approver="chief"
+        )
+        assert (len(report.receipts), rebuilt) == (3, [9])
+        assert not found(tmp_path, {one: marks(one) for one in range(5)})
+    with Engine.open(tmp_path, embedder=Counting()):
+        assert rebuilt == [9]
 
 
 def test_the_page_is_that_of_the_committed_results_and_the_goals_are_met(erasing: Any) -> None:
