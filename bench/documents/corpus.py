@@ -62,8 +62,8 @@ class Hashed:
     def embed_documents(self, texts: list[str]) -> NDArray[np.float32]:
         """Return a unit vector for each text."""
         began, cpu = time.perf_counter(), time.process_time()
-        hashes = b"".join(hashlib.shake_128(text.encode()).digest(DIM) for text in texts)
-        vectors = np.frombuffer(hashes, np.int8).astype(np.float32).reshape(-1, DIM) + 0.5
+        hashes = b"".join(hashlib.shake_128(text.encode()).digest(self.dim) for text in texts)
+        vectors = np.frombuffer(hashes, np.int8).astype(np.float32).reshape(-1, self.dim) + 0.5
         vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
         self.seconds += time.perf_counter() - began
         self.cpu += time.process_time() - cpu

@@ -98,6 +98,7 @@ class Collection:
         self._writer, self._following = threading.RLock(), threading.RLock()
         self.erasures = 0
         """How often something was erased since this was opened."""
+        self._is_erasing = False
         self.state = StoreState(store, index_path.with_suffix(_SUFFIXES["state"]))
         try:
             self._rows: KeptRows = (
@@ -241,7 +242,8 @@ class Collection:
                 self._follow(known, progress)
             self._rows.settle()
             self._words.save(least=True)
-            self._forget()
+            if not self._is_erasing:
+                self._forget()
 
     def _forget(self) -> None:
         """Remove what files still hold of documents that were erased; a process that was killed does it at opening."""
@@ -270,6 +272,7 @@ class Collection:
 
     def refresh_files(self) -> None:
         """Remove from the files what was erased, at once."""
+        self._is_erasing = False
         self.refresh(no_progress)
 
     @property
@@ -285,8 +288,11 @@ class Collection:
 
     @contextmanager
     def still(self) -> Iterator[None]:
-        """Let no search run, so that none reads a text that is being erased."""
+        """Let no search run, so that none reads a text that is being erased; :meth:`refresh_files` must follow."""
         with self._following, self._lock.writing():
+            self._is_erasing = (
+                True  # a large erasure has many turns, and writes the files again once, after the last
+            )
             self.erasures += 1
             yield
 
