@@ -24,7 +24,13 @@ from carag.postgres.pool import Pool  # noqa: E402
 
 RULED = {"carag/postgres/connection.py"}
 """The module that connects to PostgreSQL, in one place."""
-OTHERS = {"carag/service/owner.py": 1, "bench/ranking/peers.py": 1, "bench/ann/peers/lists.py": 3}
+OTHERS = {
+    "carag/service/owner.py": 1,
+    "bench/ranking/peers.py": 1,
+    "bench/ann/peers/lists.py": 3,
+    "bench/erasing/files.py": 1,
+    "bench/erasing/peers.py": 2,
+}
 """Modules that connect to something else, and how often: a local socket, LanceDB's folder, a benchmark's server."""
 NAMES = {"connect", "connect_async", "Connection", "AsyncConnection"}
 """Names by which psycopg connects."""

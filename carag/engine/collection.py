@@ -270,9 +270,14 @@ class Collection:
         """The kind of reader that makes the store's rows; early stores, which hold filings, do not say it."""
         return self.store.meta_get(_READER_NOTE) or "edgar"
 
-    def refresh_files(self) -> None:
-        """Remove from the files what was erased, at once."""
-        self._is_erasing = False
+    @contextmanager
+    def erasing(self) -> Iterator[None]:
+        """Erase documents, in as many turns as it takes; then remove them from the files, which are written once."""
+        self._is_erasing = True
+        try:
+            yield
+        finally:
+            self._is_erasing = False
         self.refresh(no_progress)
 
     @property
@@ -288,11 +293,8 @@ class Collection:
 
     @contextmanager
     def still(self) -> Iterator[None]:
-        """Let no search run, so that none reads a text that is being erased; :meth:`refresh_files` must follow."""
+        """Let no search run, so that none reads a text that is being erased."""
         with self._following, self._lock.writing():
-            self._is_erasing = (
-                True  # a large erasure has many turns, and writes the files again once, after the last
-            )
             self.erasures += 1
             yield
 

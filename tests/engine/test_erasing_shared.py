@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -17,6 +18,7 @@ from tests.engine.documents import Counting
 from tests.remains import as_stored, remains, remains_in_database
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from tests.sharing import SharedServer
@@ -191,13 +193,18 @@ def test_an_interrupted_erasure_is_finished_by_the_next_call(
     def killed(*_: object, **__: object) -> None:
         raise Killed
 
+    @contextmanager
+    def unfinished() -> Iterator[None]:
+        yield
+        raise Killed
+
     with home.engine(home.one) as engine:
         size = engine.log.size
         with monkeypatch.context() as broken:
             if at == "_carry_out":
                 broken.setattr(erasing.DocumentErasures, at, killed)
             else:
-                broken.setattr(engine._collection, "refresh_files", killed)
+                broken.setattr(engine._collection, "erasing", unfinished)
             with pytest.raises(Killed):
                 engine.erase(home.names()[:1], admin=home.sharing.url, **WHO)
     with home.engine(home.other) as other:

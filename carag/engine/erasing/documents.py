@@ -113,7 +113,7 @@ class DocumentErasures:
         if dry_run:
             return self._foretold(wanted, reason)
         with self._store.turn(), self._collection.alone():
-            with self._store.administered(admin):
+            with self._store.administered(admin), self._collection.erasing():
                 finished = self._finish()
                 left = [one for one in wanted if not any(one in ids for ids, _ in finished)]
                 self._check_known(left)
@@ -126,7 +126,6 @@ class DocumentErasures:
                     self._erase(left[at : at + MAX_ERASED_DOCUMENTS], reason, actor, approver or "")
                     for at in range(0, len(left), MAX_ERASED_DOCUMENTS)
                 ]
-                self._collection.refresh_files()
             self._store.meta_set(UNFINISHED, "")
         kept = {seq: why for one in done for seq, why in zip(one.kept, one.reasons, strict=True)}
         return ErasureReport(
@@ -220,8 +219,8 @@ class DocumentErasures:
                     begun[0],
                 )
                 return
-            self._finish()
-            self._collection.refresh_files()
+            with self._collection.erasing():
+                self._finish()
             self._store.meta_set(UNFINISHED, "")
 
     def _begun(self) -> list[int]:
