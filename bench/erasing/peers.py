@@ -211,11 +211,6 @@ class FaissFlat(FaissIvf):
     def _made(self, vectors: NDArray[np.float32]) -> Any:
         return self._faiss.IndexIDMap2(self._faiss.IndexFlatIP(vectors.shape[1]))
 
-    def search(self, probes: NDArray[np.float32], view: str) -> Hits:  # noqa: ARG002 - one way
-        """Search."""
-        scores, ids = self._index.search(probes, K)
-        return Hits(ids, scores)
-
 
 def _hits(found: list[Any]) -> Hits:
     ids, scores = (

@@ -125,6 +125,13 @@ def store_settings(
     return {name: value for name, value in given.items() if value is not None}
 
 
+def unembedded(backend: str | None = None) -> dict[str, Any]:
+    """Return the arguments of ``Engine.open`` for a store that is there, where nothing has to be embedded."""
+    from carag.engine import NO_EMBEDDER
+
+    return {"create": False, "embedder": NO_EMBEDDER, **store_settings(backend=backend)}
+
+
 def model_settings(
     context: typer.Context,
     store: Path,

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from carag.cli._files import opened_log
-from carag.cli._options import ClaimedRole, Store
+from carag.cli._options import ClaimedRole, Store, unembedded
 from carag.cli._output import Exit, say, say_json, warn
 from carag.cli.ask import Narrowed, conditions
 from carag.errors import InvalidArgument, Refused
@@ -173,9 +173,9 @@ def hold(
 
 
 def _hold_documents(store: Path, matter: str, actor: str, held: dict[str, Any]) -> Receipt:
-    from carag.engine import NO_EMBEDDER, Engine
+    from carag.engine import Engine
 
-    with Engine.open(store, create=False, embedder=NO_EMBEDDER) as engine:
+    with Engine.open(store, **unembedded()) as engine:
         return engine.erasures.holds.place(matter, by=actor, **held)
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from carag.cli._files import opened_log, read_text, reader_of
-from carag.cli._options import AsJson, BackendUrl, Key, ReadableStore, Store, store_settings
+from carag.cli._options import AsJson, BackendUrl, Key, ReadableStore, Store, unembedded
 from carag.cli._output import Exit, say, say_json, say_lines
 from carag.cli.audit_erase import refuse
 from carag.errors import InvalidArgument, Refused
@@ -42,10 +42,9 @@ def remove(
 
     [dim]carag documents remove plan.md --store store --by anna[/dim]
     """
-    from carag.engine import NO_EMBEDDER, Engine
+    from carag.engine import Engine
 
-    opening = {"create": False, "embedder": NO_EMBEDDER, **store_settings(backend=backend)}
-    with Engine.open(store, **opening) as engine:
+    with Engine.open(store, **unembedded(backend)) as engine:
         removed = engine.remove(ids, by=by)
     say(f"documents removed from {store}, on record: {removed}")
     return Exit.OK
@@ -97,13 +96,12 @@ def erase(
 
     [dim]carag erase memo.md --store store --basis GDPR_17_1 --by "D. Po" --approver "C. Co" --dry-run[/dim]
     """
-    from carag.engine import NO_EMBEDDER, Engine
+    from carag.engine import Engine
 
     if out is not None and not dry_run:
         _prepare(out)
-    opening = {"create": False, "embedder": NO_EMBEDDER, **store_settings(backend=backend)}
     wanted = [*(ids or ()), *(_listed(file) if file is not None else ())]
-    with Engine.open(store, **opening) as engine:
+    with Engine.open(store, **unembedded(backend)) as engine:
         done = engine.erase(wanted, basis=basis, by=by, approver=approver, dry_run=dry_run, admin=admin)
     if out is not None:
         _keep(done, out)

@@ -19,6 +19,7 @@ from carag.cli._options import (
     Store,
     model_settings,
     store_settings,
+    unembedded,
 )
 from carag.cli._output import Exit, say, say_json, warn
 from carag.cli.ask import GeneratorName, Purpose, Role
@@ -105,9 +106,9 @@ def show(store: Store, backend: BackendUrl = None, as_json: AsJson = False) -> i
 
     [dim]carag gate show --store store[/dim]
     """
-    from carag.engine import NO_EMBEDDER, Engine
+    from carag.engine import Engine
 
-    with Engine.open(store, create=False, embedder=NO_EMBEDDER, **store_settings(backend=backend)) as engine:
+    with Engine.open(store, **unembedded(backend)) as engine:
         report, gate = engine.calibration.report, engine.gate
     if as_json:
         kept = None if report is None else report.to_json()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from carag.cli._options import AsJson, BackendUrl, Store, store_settings
+from carag.cli._options import AsJson, BackendUrl, Store, unembedded
 from carag.cli._output import Exit, say, say_json, warn
 
 if TYPE_CHECKING:
@@ -47,10 +47,9 @@ def import_(
 
     [dim]carag groups import groups.jsonl --store store --by anna[/dim]
     """
-    from carag.engine import NO_EMBEDDER, Engine
+    from carag.engine import Engine
 
-    opening = {"create": False, "embedder": NO_EMBEDDER, **store_settings(backend=backend)}
-    with Engine.open(store, **opening) as engine:
+    with Engine.open(store, **unembedded(backend)) as engine:
         report = engine.contents.import_groups(file, by=by, dry_run=dry_run)
     if as_json:
         say_json(report._asdict())

@@ -16,7 +16,7 @@ from carag.cli._options import (
     ProfileName,
     Store,
     model_settings,
-    store_settings,
+    unembedded,
 )
 from carag.cli._output import Exit, say, say_ids, say_json, say_lines, warn
 from carag.errors import InvalidArgument
@@ -237,14 +237,13 @@ def apply(
 
     [dim]carag policy apply ./office --store store[/dim]
     """
-    from carag.engine import NO_EMBEDDER, Engine
+    from carag.engine import Engine
     from carag.engine.corpus import documents_opened, open_corpus
     from carag.engine.what_if.documents import policy_effects, this_minute
     from carag.policy import Profile
 
     given = Profile.open(profile)
-    opening = {"create": False, "embedder": NO_EMBEDDER, **store_settings(backend=backend)}
-    with Engine.open(store, **opening) as engine:
+    with Engine.open(store, **unembedded(backend)) as engine:
         old = engine.profile.table
         changes, opened, widens = _compared(old, given.table)
         relabelled, exposed = documents_opened(store, old, given.table)
@@ -262,7 +261,7 @@ def apply(
         raise InvalidArgument(
             "this widens what may be used, so nothing was applied; if you intend that, repeat the command with --widen"
         )
-    Engine.open(store, **opening, profile=given, accept={"policy"}).close()
+    Engine.open(store, **unembedded(backend), profile=given, accept={"policy"}).close()
     say(f"table {given.table.sha256} is in force in {store}, on record")
     return Exit.OK
 

@@ -229,10 +229,10 @@ class Contents:
         """Return the kind of documents that the store holds."""
         return filings_kind() if self._collection.reader == "edgar" else self._documents
 
-    def withdraw(self, kind: Kind, ids: Sequence[str], *, by: str) -> None:
+    def withdraw(self, ids: Sequence[str], *, by: str) -> None:
         """Close the labels of documents that are about to be erased, on record."""
         started = self._recorder.clock()
-        withdraw(self._collection, kind, ids)
+        withdraw(self._collection, self.kind(), ids)
         self.settle(started, "DOCUMENTS_REMOVED", documents=len(ids), by=by)
 
     def import_groups(

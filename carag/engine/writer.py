@@ -271,12 +271,7 @@ def without_lost(documents: Iterable[Document], store: CorpusStore) -> tuple[lis
 
 def remove(collection: Collection, kind: Kind, ids: Iterable[str]) -> int:
     """Close the labels of documents and return their number; see :meth:`carag.Engine.remove`."""
-    if isinstance(ids, (str, bytes)) or not isinstance(ids, Iterable):
-        raise InvalidArgument(f"ids is {quoted(ids)}; want a list of document ids")
-    named = list(ids)
-    for one in named:
-        check_id("id of a document", one)
-    wanted = list(dict.fromkeys(named))
+    wanted = listed_ids(ids)
     with collection.writing(kind.reader):
         store = collection.store
         known = {one: store.documents.facts_of(one) for one in wanted}
@@ -287,6 +282,16 @@ def remove(collection: Collection, kind: Kind, ids: Iterable[str]) -> int:
             )
         withdraw(collection, kind, wanted)
     return len(wanted)
+
+
+def listed_ids(ids: Iterable[str]) -> list[str]:
+    """Return the ids of a list, each once; InvalidArgument if it is not a list of ids."""
+    if isinstance(ids, (str, bytes)) or not isinstance(ids, Iterable):
+        raise InvalidArgument(f"ids is {quoted(ids)}; want a list of document ids")
+    listed = list(ids)
+    for one in listed:
+        check_id("id of a document", one)
+    return list(dict.fromkeys(listed))
 
 
 def withdraw(collection: Collection, kind: Kind, ids: Sequence[str]) -> None:

@@ -58,6 +58,8 @@ JOINED: Final = "LEFT JOIN label_audiences USING (label) LEFT JOIN audiences ON 
 """Adds to labels who may see them."""
 STATED: Final = "CASE WHEN audience IS NULL THEN NULL ELSE coalesce(stated, '') END"
 """With :data:`JOINED`, what :func:`audience_of` reads: NULL is everybody, and a lost audience is not."""
+STATE_LABEL: Final = "chunk_id, text_sha256, labels.word, valid_from, valid_to, coalesce(stated, '')"
+"""With :data:`JOINED`, the columns of which the index state makes a label."""
 _KEPT: Final = 256
 """Greatest number of sessions whose audiences are kept."""
 _SPELLED: Final = """

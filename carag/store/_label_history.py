@@ -18,7 +18,7 @@ from carag.errors import InvalidArgument
 from carag.labelling.canonical_json import canonical_json
 from carag.labelling.lifecycle import StateSpan
 from carag.policy import NEVER, TOMBSTONE
-from carag.store._audiences import JOINED, STATED, audience_of
+from carag.store._audiences import JOINED, STATE_LABEL, STATED, audience_of
 from carag.store.values import PastAudience, PastLabel
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ _INSERT: Final = """
 # Labels are numbered in the order they were opened, without a gap, so a sum gives the first label of an instant.
 _FIRST: Final = "(SELECT CAST(coalesce(sum(opened), 0) AS BIGINT) FROM changes WHERE known_at <= :{})"
 _CHANGED: Final = (
-    "chunk_id, text_sha256, labels.word, valid_from, valid_to, coalesce(stated, ''), place, leaf "
+    f"{STATE_LABEL}, place, leaf "
     f"FROM labels JOIN chunks USING (key) {JOINED} LEFT JOIN erased_labels USING (label)"
 )
 CLOSED_BETWEEN: Final = f"""
@@ -115,24 +115,31 @@ def system_clock() -> int:
     return time.time_ns() // 1000
 
 
+def begin_change(sql: sqlite3.Connection, filing: int, now: int) -> int:
+    """Add a change without labels yet; return when it is known.
+
+    ``now`` is in microseconds since 1970; if an earlier transaction has the same or a later reading, the next free
+    microsecond is taken, so that no two changes are known at the same instant.
+    """
+    last = sql.execute("SELECT max(known_at) FROM changes").fetchone()[0]
+    known_at = now if last is None else max(now, int(last) + 1)
+    sql.execute(
+        "INSERT INTO changes (known_at, filing, opened, closed) VALUES (?, ?, 0, 0)", (known_at, filing)
+    )
+    return known_at
+
+
 class LabelChange:
     """The changes that one transaction makes to labels.
 
-    ``filings`` are the rows of the new filings. ``now`` is in microseconds since 1970; if an earlier transaction has
-    the same or a later reading, the next free microsecond is taken, so that no two changes are known at the same
-    instant.
+    ``filings`` are the rows of the new filings. ``now`` is as for :func:`begin_change`.
     """
 
     def __init__(self, sql: sqlite3.Connection, filings: Sequence[int], *, now: int) -> None:
         self._sql = sql
         self._filings = filings
-        last = sql.execute("SELECT max(known_at) FROM changes").fetchone()[0]
-        self.known_at = now if last is None else max(now, last + 1)
+        self.known_at = begin_change(sql, filings[-1], now)
         self.opened = self.closed = self.relabelled = 0
-        sql.execute(
-            "INSERT INTO changes (known_at, filing, opened, closed) VALUES (?, ?, 0, 0)",
-            (self.known_at, filings[-1]),
-        )
 
     def retire(self, filings: Iterable[int]) -> None:
         self._close(label for _, label, *_ in self._sql.execute(_OPEN, _news(filings)).fetchall())

@@ -17,7 +17,9 @@ from carag.limits import ERASED
 from carag.policy import EVERYBODY, NO_ENTITY
 from carag.policy.audience import Audience, one_spelling
 from carag.store import _rows as rows
+from carag.store._audiences import JOINED, STATE_LABEL
 from carag.store._entity_sets import FIRST_SET
+from carag.store._label_history import begin_change
 
 if TYPE_CHECKING:
     import sqlite3
@@ -80,10 +82,9 @@ class Remnant(NamedTuple):
 
     id_hash: bytes
     """The salted hash of its id."""
-    facts: Callable[[str], Mapping[str, Any]]
-    """Makes the facts, given the name that the document has from now on."""
-    ciks: Sequence[int]
-    """Numbers that connect it with documents that it had an effect on."""
+    made: Callable[[str], tuple[Mapping[str, Any], Sequence[int]]]
+    """Makes the facts, given the name that the document has from now on, and the numbers that connect it with documents
+    that it had an effect on."""
 
 
 class ErasedPassage(NamedTuple):
@@ -156,9 +157,8 @@ class Erasures:
     def labels(self, ids: Collection[str]) -> list[tuple[int, tuple[str, bytes, int, int, int, str]]]:
         """Return every label of some documents: its key, and what the index state is made of for it."""
         query = (
-            "SELECT label, chunk_id, text_sha256, labels.word, valid_from, valid_to, coalesce(stated, '') "  # noqa: S608
-            "FROM labels JOIN chunks USING (key) JOIN filings USING (filing) "
-            "LEFT JOIN label_audiences USING (label) LEFT JOIN audiences ON audience = audiences.number "
+            f"SELECT label, {STATE_LABEL} "  # noqa: S608 - constants
+            f"FROM labels JOIN chunks USING (key) JOIN filings USING (filing) {JOINED} "
             f"WHERE accession_number IN ({_NAMED}) ORDER BY label"
         )
         with self._reading() as sql:
@@ -224,24 +224,16 @@ def _erase(
     query = f"SELECT count(*) FROM labels WHERE known_to IS NULL AND key IN ({_KEYS})"  # noqa: S608
     if sql.execute(query, _rows_of(filings)).fetchone()[0]:
         raise CaragError("a document was added again while it was being erased; erase it again")
-    last = sql.execute("SELECT coalesce(max(known_at), -1) FROM changes").fetchone()[0]
-    at = max(now, int(last) + 1)
-    if filings:
-        # With this, other processes notice that something changed.
-        sql.execute(
-            "INSERT INTO changes (known_at, filing, opened, closed) VALUES (?, ?, 0, 0)", (at, min(filings))
-        )
+    at = begin_change(sql, min(filings), now)  # by which other processes notice that something changed
     sql.executemany("INSERT INTO erased_labels (label, place, leaf) VALUES (?, ?, ?)", [*labels])
     for statement in _STATEMENTS:
         sql.execute(statement, _rows_of(filings))
     sql.executemany(_ERASE_CHUNK, [(one.digest, one.key) for one in passages])
     for filing, id_ in filings.items():
-        text = canonical_json(dict(remnants[id_].facts(f"{ERASED}{filing}")), "facts that stay")
-        sql.execute(_KEEP_FACTS, (text, filing))
-    sql.executemany(
-        "INSERT INTO filing_ciks (cik, filing) VALUES (?, ?)",
-        [(cik, filing) for filing, id_ in filings.items() for cik in remnants[id_].ciks],
-    )
+        facts, ciks = remnants[id_].made(f"{ERASED}{filing}")
+        sql.execute(_KEEP_FACTS, (canonical_json(dict(facts), "facts that stay"), filing))
+        links = [(cik, filing) for cik in ciks]
+        sql.executemany("INSERT INTO filing_ciks (cik, filing) VALUES (?, ?)", links)
     sql.executemany(
         "INSERT INTO erased (filing, id_hash, record, basis, erased_at) VALUES (?, ?, ?, ?, ?)",
         [(filing, remnants[id_].id_hash, record, basis, at) for filing, id_ in filings.items()],

@@ -10,7 +10,7 @@ import numpy as np
 from carag.errors import CorruptFile, InvalidArgument
 from carag.store import _by_label as by_label
 from carag.store import _rows as rows
-from carag.store._audiences import JOINED
+from carag.store._audiences import JOINED, STATE_LABEL
 from carag.store._label_history import CLOSED_BETWEEN, OPENED_BETWEEN, audiences, history
 from carag.store.values import EVER, Labels, StoredLabel
 
@@ -162,7 +162,7 @@ class StoredLabels:
         Given ``known_at``, of the labels that were open at that microsecond.
         """
         return self._snapshot(
-            "SELECT chunk_id, text_sha256, labels.word, valid_from, valid_to, coalesce(stated, '') "  # noqa: S608
+            f"SELECT {STATE_LABEL} "  # noqa: S608 - constants
             f"FROM chunks JOIN labels USING (key) {JOINED} WHERE {rows.open_at(known_at)} "
             "ORDER BY chunk_id, valid_from",
             {"u": known_at},

@@ -106,14 +106,15 @@ def destroy(
 ) -> Receipt:
     """Record an erasure that was checked, then carry it out; call it within ``log.settling()``.
 
-    ``approver`` is empty where one person may erase.
+    ``approver`` is empty where one person may erase. Unless ``named``, or if there are more than
+    :data:`MAX_NAMED_RECORDS`, the record holds only the number of the records.
     """
     numbers = sorted({target.seq for target in targets})
     event = Erasure(
         basis=basis,
         count=len(numbers),
         fields=tuple(sorted({target.field for target in targets})),
-        records=tuple(numbers) if named else (),
+        records=tuple(numbers) if named and len(numbers) <= MAX_NAMED_RECORDS else (),
     )
     secrets = {"actor": actor, "approver": approver or None, "targets": write_targets(targets)}
     receipt = log.append(event, secrets=secrets)

@@ -12,7 +12,7 @@ from itertools import groupby
 from operator import attrgetter
 from typing import TYPE_CHECKING, Final
 
-from carag.audit.operations.erasure import KINDS_NEVER_ERASED, MAX_NAMED_RECORDS, destroy
+from carag.audit.operations.erasure import KINDS_NEVER_ERASED, destroy
 from carag.audit.operations.persons import two_persons
 from carag.audit.records.custody import Basis
 from carag.audit.records.retention import RETENTION, retain_until
@@ -90,5 +90,4 @@ def erase_expired(log: AuditLog, *, actor: str, approver: str) -> Receipt:
             raise InvalidArgument(
                 "there is nothing to erase: no value's retention time has ended, except under a legal hold"
             )
-        named = len({target.seq for target in targets}) <= MAX_NAMED_RECORDS
-        return destroy(log, targets, Basis.STORAGE_LIMIT, actor=actor, approver=approver, named=named)
+        return destroy(log, targets, Basis.STORAGE_LIMIT, actor=actor, approver=approver, named=True)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from carag.cli._options import AsJson, BackendUrl, Store, store_settings
+from carag.cli._options import AsJson, BackendUrl, Store, unembedded
 from carag.cli._output import Exit, say, say_json
 
 if TYPE_CHECKING:
@@ -43,17 +43,12 @@ def erase_due(
     [dim]carag erase-due --store s --dry-run[/dim]
     [dim]carag erase-due --store s --by "D. Po" --approver "C. Co"[/dim]
     """
-    from carag.engine import NO_EMBEDDER, Engine
+    from carag.engine import Engine
     from carag.engine.erasing.documents import DueReport
 
-    opening = {"create": False, "embedder": NO_EMBEDDER, **store_settings(backend=backend)}
-    with Engine.open(store, **opening) as engine:
-        if dry_run:
-            found = engine.erasures.due()
-            free, stayed = ([one for one in found if bool(one.refusal) is stays] for stays in (False, True))
-            report = DueReport(tuple(one.document for one in free), tuple(stayed), None)
-        else:
-            report = engine.erasures.erase_due(by=by, approver=approver)
+    with Engine.open(store, **unembedded(backend)) as engine:
+        asked = engine.erasures
+        report = DueReport.of(asked.due()) if dry_run else asked.erase_due(by=by, approver=approver)
     if as_json:
         say_json(due_json(report))
     else:

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from carag.cli._files import write_text
-from carag.cli._options import AsJson, BackendUrl, ClaimedRole, Store, store_settings
+from carag.cli._options import AsJson, BackendUrl, ClaimedRole, Store, unembedded
 from carag.cli._output import Exit, say, say_json
 from carag.cli.audit_erase import Actor, refuse
 from carag.errors import Refused
@@ -54,11 +54,10 @@ def report(
 
     [dim]carag subject report "Ana Ruiz" user:ana --store s --role auditor --actor "E. Ve" --why REQUEST-3[/dim]
     """
-    from carag.engine import NO_EMBEDDER, Engine
+    from carag.engine import Engine
 
-    opening = {"create": False, "embedder": NO_EMBEDDER, **store_settings(backend=backend)}
     try:
-        with Engine.open(store, **opening) as engine:
+        with Engine.open(store, **unembedded(backend)) as engine:
             found = engine.erasures.report(names, role=role, actor=actor, why=why)
     except Refused as refused:
         return refuse(refused)

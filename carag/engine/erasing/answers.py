@@ -9,7 +9,7 @@ from carag.audit.operations.erasure import destroy, kept_by
 from carag.audit.records.custody import Target
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Iterable
 
     from carag.audit import AuditLog, Basis
 
@@ -24,10 +24,10 @@ class Answers(NamedTuple):
     """Those that a hold covers, or that must be kept by law for longer, with the reason."""
 
 
-def citing(log: AuditLog, digests: Collection[bytes], basis: Basis, *, since: int = 0) -> Answers:
-    """Find the answers, from a record on, that cite one of the passages with these digests and are still there."""
+def citing(log: AuditLog, digests: Collection[bytes], basis: Basis, among: Iterable[int]) -> Answers:
+    """Find the answers of some records that cite one of the passages with these digests and are still there."""
     erased, kept = list[int](), dict[int, str]()
-    for seq in range(since, log.size):
+    for seq in among:
         record = log.record(seq)
         event = record.event
         if not isinstance(event, Access) or event.outcome is not Outcome.ANSWER:

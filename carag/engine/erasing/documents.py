@@ -7,10 +7,10 @@ before has at most withdrawn the documents, which is on record too.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 from carag.audit import Basis
+from carag.audit.operations.erasure import MAX_NAMED_RECORDS
 from carag.audit.operations.persons import acting
 from carag.audit.receipts.erased import ErasureStatement
 from carag.audit.records import _fields
@@ -28,13 +28,14 @@ from carag.engine.erasing.holds import DocumentHolds
 from carag.engine.erasing.mentions import Mentions
 from carag.engine.erasing.retention import check_free, due, refused
 from carag.engine.erasing.subject import report
+from carag.engine.writer import listed_ids
 from carag.errors import CorruptFile, InvalidArgument, Refused
-from carag.limits import check_id, quoted
+from carag.limits import quoted
 from carag.store.erasures import UNFINISHED, ErasedLabel, ErasedPassage, Remnant
 from carag.visible import logger
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from collections.abc import Set as AbstractSet
 
     from carag.audit import AuditLog, Receipt
@@ -44,12 +45,8 @@ if TYPE_CHECKING:
     from carag.engine.directory import Lifetime
     from carag.engine.erasing.retention import Due
     from carag.engine.erasing.subject import SubjectReport
-    from carag.engine.writer import Kind
 
 _logger = logger(__name__)
-
-_NAMED_ANSWERS: Final = 1000
-"""Most records of answers that one erasure names."""
 
 
 class ErasureReport(NamedTuple):
@@ -72,13 +69,37 @@ class ErasureReport(NamedTuple):
 
 
 class DueReport(NamedTuple):
-    """What erasing what is due did."""
+    """What erasing what is due did, or would do."""
 
     erased: tuple[str, ...]
     stayed: tuple[Due, ...]
     """Documents that are due, and stay because of a hold or a duty to keep them."""
     report: ErasureReport | None
     """None if nothing was erased."""
+
+    @classmethod
+    def of(cls, found: Iterable[Due], report: ErasureReport | None = None) -> Self:
+        """Return the report on what was due; by default, on what erasing it would do."""
+        several = list(found)
+        free = tuple(one.document for one in several if not one.refusal)
+        return cls(free, tuple(one for one in several if one.refusal), report)
+
+
+class _Order(NamedTuple):
+    """An erasure that is on record."""
+
+    seq: int
+    basis: Basis
+    salts: Mapping[str, bytes]
+    """By the id of each document."""
+    actor: str
+    approver: str
+    """Empty where one person may erase."""
+
+    @property
+    def statements(self) -> tuple[ErasureStatement, ...]:
+        """For each document, what shows that the record is about it."""
+        return tuple(ErasureStatement(self.seq, id_, salt) for id_, salt in self.salts.items())
 
 
 class DocumentErasures:
@@ -109,7 +130,9 @@ class DocumentErasures:
         self._lifetime.check()
         self._in_force.keep_up()
         actor, reason = self._actor(by, approver), _fields.member(Basis, basis)
-        wanted = _checked_ids(ids)
+        wanted = listed_ids(ids)
+        if not wanted:
+            raise InvalidArgument("no document is named; name the documents to erase")
         if dry_run:
             return self._foretold(wanted, reason)
         with self._store.turn(), self._collection.alone():
@@ -165,10 +188,9 @@ class DocumentErasures:
             found = self.due()
             free = [one.document for one in found if not one.refusal]
             done = self.erase(free, basis=Basis.STORAGE_LIMIT, approver=approver, by=by) if free else None
-            stayed = tuple(one for one in found if one.refusal)
-            for code in sorted({one.refusal for one in stayed}):
+            for code in sorted({one.refusal for one in found if one.refusal}):
                 refused(self._log, code)
-        return DueReport(tuple(free), stayed, done)
+        return DueReport.of(found, done)
 
     def report(self, names: Iterable[str], *, role: str, actor: str, why: str) -> SubjectReport:
         """Find where a person stands: in documents, lists, groups, records and answers; on record.
@@ -201,7 +223,7 @@ class DocumentErasures:
         self._check_known(ids)
         self._check_free(ids, basis)
         passages = self._digests(ids)
-        found = citing(self._log, {one.digest for one in passages}, basis)
+        found = citing(self._log, {one.digest for one in passages}, basis, range(self._log.size))
         return self._report((), ids, len(passages), found)
 
     def finish(self) -> None:
@@ -211,7 +233,7 @@ class DocumentErasures:
         with (
             self._store.turn(),
             self._collection.alone(),
-        ):  # which another process that is erasing right now has
+        ):  # another process that is erasing right now has the turn
             if self._store.is_shared and (begun := self._begun()):
                 _logger.warning(
                     "the erasure of record %d was interrupted; erase one of its documents again, with the "
@@ -244,30 +266,30 @@ class DocumentErasures:
                     f"record {seq} erases documents, and its sealed values, which name them, are lost; "
                     "restore audit.db and private.key from a backup"
                 )
-            salts = read_salts(opened["targets"].value)
             actor, approver = (opened[one].value if one in opened else "" for one in ("actor", "approver"))
+            order = _Order(seq, event.basis, read_salts(opened["targets"].value), actor, approver)
+            ids = [*order.salts]
             if seq > last:
-                if left := self._still_found(
-                    [*salts]
-                ):  # the folder of a nightly run may have given them again
-                    self._contents.withdraw(self._kind(), left, by=actor)
-                found = self._carry_out(seq, event.basis, salts, actor, approver)
+                if left := self._still_found(ids):  # the folder of a nightly run may have given them again
+                    self._contents.withdraw(left, by=actor)
+                found = self._carry_out(order, self._digests(ids))
             else:  # only answers that were put on record meanwhile may be left
                 digests = self._store.erasures.digests(seq)
-                found = self._erase_answers(digests, event.basis, actor, approver)
+                found = self._erase_answers(order, digests, range(self._log.size))
             _logger.warning("finished the erasure of record %d, which was interrupted", seq)
-            said = tuple(ErasureStatement(seq, id_, salt) for id_, salt in salts.items())
-            report = self._report((self._log.receipt(seq),), [*salts], event.passages, found, said)
-            done.append((frozenset(salts), report))
+            receipt = self._log.receipt(seq)
+            done.append(
+                (frozenset(ids), self._report((receipt,), ids, event.passages, found, order.statements))
+            )
         return done
 
     def _erase(self, ids: Sequence[str], basis: Basis, actor: str, approver: str) -> ErasureReport:
         before = self._collection.state.root
         if not self._store.meta_get(UNFINISHED):
             self._store.meta_set(UNFINISHED, str(self._log.size))
-        self._contents.withdraw(self._kind(), self._still_found(ids), by=actor)
-        passages = self._digests(ids)
-        answers = citing(self._log, {one.digest for one in passages}, basis)
+        self._contents.withdraw(self._still_found(ids), by=actor)
+        passages, size = self._digests(ids), self._log.size
+        answers = citing(self._log, {one.digest for one in passages}, basis, range(size))
         salts = {one: secrets.token_bytes(ERASED_SALT_BYTES) for one in ids}
         event = DocumentErasure(
             basis=basis,
@@ -276,15 +298,15 @@ class DocumentErasures:
             before=before,
             after=self._collection.state.root,
             answers=len(answers.erased),
-            kept=tuple(answers.kept)[:_NAMED_ANSWERS],
+            kept=tuple(answers.kept)[:MAX_NAMED_RECORDS],
             places=self._collection.places,
             beyond=self._collection.beyond,
         )
         said = {"actor": actor, "approver": approver or None, "targets": write_salts(salts)}
         receipt = self._log.append(event, secrets=said)
-        self._carry_out(receipt.seq, basis, salts, actor, approver)
-        statements = tuple(ErasureStatement(receipt.seq, id_, salt) for id_, salt in salts.items())
-        return self._report((receipt,), ids, len(passages), answers, statements)
+        order = _Order(receipt.seq, basis, salts, actor, approver)
+        self._carry_out(order, passages, (*answers.erased, *answers.kept), since=size)
+        return self._report((receipt,), ids, len(passages), answers, order.statements)
 
     def _report(
         self,
@@ -300,36 +322,34 @@ class DocumentErasures:
         )
 
     def _carry_out(
-        self, seq: int, basis: Basis, salts: Mapping[str, bytes], actor: str, approver: str
+        self, order: _Order, passages: Sequence[ErasedPassage], cited: Iterable[int] = (), *, since: int = 0
     ) -> Answers:
-        """Erase what a record says: answers first, because they are found by what the tables then no longer hold."""
-        passages, kind = self._digests([*salts]), self._kind()
+        """Erase what a record says: answers first, because they are found by what the tables then no longer hold.
+
+        Of the records before ``since``, only those in ``cited`` have answers that cite a passage.
+        """
         digests, size = {one.digest for one in passages}, self._log.size
-        found = self._erase_answers(digests, basis, actor, approver)
+        found = self._erase_answers(order, digests, (*cited, *range(since, size)))
         labels = [
             ErasedLabel(label, *self._collection.state.kept_of(stated))
-            for label, stated in self._store.erasures.labels([*salts])
+            for label, stated in self._store.erasures.labels([*order.salts])
         ]
-        remnants = {id_: self._remnant(kind, id_, salt) for id_, salt in salts.items()}
+        remnants = {id_: self._remnant(id_, salt) for id_, salt in order.salts.items()}
         with self._collection.still():
-            self._store.erasures.erase(remnants, passages, labels, record=seq, basis=basis.value)
+            self._store.erasures.erase(remnants, passages, labels, record=order.seq, basis=order.basis.value)
         # Some may have been put on record meanwhile; none is from now on.
-        self._erase_answers(digests, basis, actor, approver, since=size)
+        self._erase_answers(order, digests, range(size, self._log.size))
         return found
 
-    def _erase_answers(
-        self, digests: AbstractSet[bytes], basis: Basis, actor: str, approver: str, *, since: int = 0
-    ) -> Answers:
+    def _erase_answers(self, order: _Order, digests: AbstractSet[bytes], among: Iterable[int]) -> Answers:
         with self._log.settling():  # so that no hold is placed in between
-            found = citing(self._log, digests, basis, since=since)
-            erase_answers(self._log, found.erased, basis, actor=actor, approver=approver)
+            found = citing(self._log, digests, order.basis, among)
+            erase_answers(self._log, found.erased, order.basis, actor=order.actor, approver=order.approver)
         return found
 
-    def _remnant(self, kind: Kind, id_: str, salt: bytes) -> Remnant:
-        stored = self._store.documents.document(id_)
-        return Remnant(
-            salted_id(id_, salt), lambda name: kind.remnant(stored, name)[0], kind.remnant(stored, "")[1]
-        )
+    def _remnant(self, id_: str, salt: bytes) -> Remnant:
+        kind, stored = self._contents.kind(), self._store.documents.document(id_)
+        return Remnant(salted_id(id_, salt), lambda name: kind.remnant(stored, name))
 
     def _digests(self, ids: Sequence[str]) -> list[ErasedPassage]:
         return [
@@ -351,20 +371,5 @@ class DocumentErasures:
     def _check_free(self, ids: Sequence[str], basis: Basis) -> None:
         check_free(self._store, self._log, self.holds.on(ids), ids, basis)
 
-    def _kind(self) -> Kind:
-        return self._contents.kind()
-
     def _actor(self, by: str | None, approver: str | None) -> str:
         return acting(by, approver, two=self._collection.profile.vocabulary.two_persons_erase)
-
-
-def _checked_ids(ids: Iterable[str]) -> list[str]:
-    if isinstance(ids, (str, bytes)) or not isinstance(ids, Iterable):
-        raise InvalidArgument(f"ids is {quoted(ids)}; want a list of document ids")
-    named = list(ids)
-    for one in named:
-        check_id("id of a document", one)
-    wanted = list(dict.fromkeys(named))
-    if not wanted:
-        raise InvalidArgument("no document is named; name the documents to erase")
-    return wanted

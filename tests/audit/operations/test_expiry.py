@@ -173,7 +173,7 @@ def test_who_erased_held_or_opened_stays_known(tmp_path, build):
 
 def test_more_than_can_be_named_go_in_one_step(tmp_path, build, monkeypatch):
     """Then the record says how many, and the list is committed to."""
-    monkeypatch.setattr("carag.audit.operations.expiry.MAX_NAMED_RECORDS", 3)
+    monkeypatch.setattr("carag.audit.operations.erasure.MAX_NAMED_RECORDS", 3)
     now = [START]
     with build.open_log(tmp_path, clock=lambda: now[0]) as log:
         for _ in range(4):

@@ -9,6 +9,7 @@ import numpy as np
 from carag import Document
 from carag.retrieval import headed
 from tests.engine.documents import Counting
+from tests.remains import remains
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -59,13 +60,8 @@ def vector_marks(vector: NDArray[np.float32]) -> dict[str, bytes]:
 
 def found(home: Path, wanted: Mapping[int, Mapping[str, bytes]]) -> set[tuple[int, str]]:
     """Return which marks of which documents stand in any file below a folder."""
-    files = [one.read_bytes() for one in home.rglob("*") if one.is_file()]
-    return {
-        (number, what)
-        for number, each in wanted.items()
-        for what, mark in each.items()
-        if any(mark in file for file in files)
-    }
+    there = remains((mark for each in wanted.values() for mark in each.values()), home)
+    return {(number, what) for number, each in wanted.items() for what, mark in each.items() if mark in there}
 
 
 def kinds(seen: Iterable[tuple[int, str]]) -> set[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -132,10 +132,13 @@ def test_answers_of_an_erasure_that_was_killed_after_the_tables_go_too(
         answer = engine.ask("Who asked for a loan of 7001 euros, question 1?", SESSION)
         assert answer.citations
 
-        def late(*given: object, since: int = 0) -> object:
-            if since:
+        calls: list[object] = []
+
+        def late(*given: Any) -> object:
+            calls.append(given)
+            if len(calls) == 3:  # once to be told, once before the tables, once after them
                 raise KeyboardInterrupt
-            return citing(*given, since=engine.log.size)  # type: ignore[arg-type]
+            return citing(*given[:3], range(0))
 
         with monkeypatch.context() as patch:
             patch.setattr(documents, "citing", late)
