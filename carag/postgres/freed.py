@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from typing import TYPE_CHECKING, Any, Final
 
 from carag.errors import StoreLocked
@@ -22,6 +23,12 @@ DELETE FROM pg_statistic WHERE starelid IN (
 """
 
 
+_PATIENCE: Final = 5.0
+"""Seconds for which short transactions of the server itself, such as a sampling, may keep deleted rows."""
+_PAUSE: Final = 0.2
+"""Seconds between two attempts."""
+
+
 def clears_statistics(db: Any) -> bool:
     """Tell whether an account may remove the server's samples of columns."""
     (may,) = db.execute("SELECT rolsuper FROM pg_roles WHERE rolname = current_user").fetchone()
@@ -33,6 +40,25 @@ def free(db: Any, tables: Sequence[str]) -> None:
 
     The names have been checked. Raises StoreLocked if a transaction that began earlier may still read the deleted rows.
     """
+    written = [*tables]
+    if clears_statistics(db):
+        # Sampling an empty table would leave the earlier samples.
+        db.execute(_UNSAMPLE, {"tables": written})
+        written.append("pg_catalog.pg_statistic")
+    until = time.monotonic() + _PATIENCE
+    while (is_kept := _keeps_rows(db, written)) and time.monotonic() < until:
+        time.sleep(_PAUSE)
+    for table in tables:
+        db.execute(f"ANALYZE {table}")
+    if is_kept:
+        raise StoreLocked(
+            "an earlier transaction on the server may still read rows that were deleted, so that they stay in its "
+            "files; end that transaction, and erase again"
+        )
+
+
+def _keeps_rows(db: Any, tables: Sequence[str]) -> bool:
+    """Write tables again; tell whether deleted rows stay, because a transaction may still read them."""
     kept: list[int] = []
 
     def hear(said: Any) -> None:
@@ -41,19 +67,10 @@ def free(db: Any, tables: Sequence[str]) -> None:
             kept.append(int(found[1]))
 
     db.add_notice_handler(hear)
-    written = [*tables]
-    if clears_statistics(db):
-        # Sampling an empty table would leave the earlier samples.
-        db.execute(_UNSAMPLE, {"tables": written})
-        written.append("pg_catalog.pg_statistic")
-    for table in written:
-        db.execute(f"VACUUM (FULL, VERBOSE) {table}")
-    for table in tables:
-        db.execute(f"ANALYZE {table}")
-    # Files of earlier versions of a table lose their content at the end of the transaction, and are removed later.
-    db.remove_notice_handler(hear)
-    if any(kept):
-        raise StoreLocked(
-            "an earlier transaction on the server may still read rows that were deleted, so that they stay in its "
-            "files; end that transaction, and erase again"
-        )
+    try:
+        # Files of earlier versions of a table lose their content at the end of the transaction, and are removed later.
+        for table in tables:
+            db.execute(f"VACUUM (FULL, VERBOSE) {table}")
+    finally:
+        db.remove_notice_handler(hear)
+    return any(kept)
