@@ -28,6 +28,7 @@
 #define MIN_MOVED_ROOM 1024 /* rows that may be in `moved`, or in the tail, however few there are */
 #define MOVED_SHARE 64 /* 1/64 of the rows may be in `moved`, or in the tail, before a new catalog is made */
 #define COUNT_ROUNDS 64 /* times classes are counted again because a relabel ran, before the count is inexact */
+#define CLASSES_AHEAD 8 /* classes whose rows are brought into cache before they are walked */
 #define RECENT_BITS 11 /* bits of a slot number in the cache of recent classes */
 #define RECENT_CLASSES (1U << RECENT_BITS) /* slots of the cache of recent classes */
 
@@ -384,6 +385,15 @@ bool carag_passes(const carag_reader *reader, const carag_selection *selection, 
            (!selection->test_terms || carag_terms_pass(test, reader->view->terms[row]));
 }
 
+/* Have in cache what the classes after this one need: a class of few rows lies anywhere. */
+static void fetch_homes(const carag_catalog *catalog, const carag_selection *selection, uint32_t at)
+{
+    if (at + 2 * CLASSES_AHEAD >= selection->count || selection->classes[at + 2 * CLASSES_AHEAD] >= catalog->homes)
+        return;
+    __builtin_prefetch(&catalog->first[selection->classes[at + 2 * CLASSES_AHEAD]]);
+    __builtin_prefetch(&catalog->postings[catalog->first[selection->classes[at + CLASSES_AHEAD]]]);
+}
+
 /* The next home rows, at most CARAG_BLOCK, their words not yet tested. */
 static size_t next_homes(carag_walk *walk, uint32_t *out_rows)
 {
@@ -395,11 +405,13 @@ static size_t next_homes(carag_walk *walk, uint32_t *out_rows)
             walk->class_at = walk->selection->count;
             break;
         }
+        fetch_homes(catalog, walk->selection, walk->class_at);
         const uint32_t begin = catalog->first[class] + walk->offset;
         const uint32_t left = catalog->first[class + 1] - begin;
         const uint32_t room = (uint32_t)(CARAG_BLOCK - count);
         const uint32_t taken = left < room ? left : room;
-        memcpy(out_rows + count, catalog->postings + begin, taken * sizeof *out_rows);
+        for (uint32_t i = 0; i < taken; i++)
+            out_rows[count + i] = catalog->postings[begin + i];
         count += taken;
         walk->offset += taken;
         if (taken == left) {
