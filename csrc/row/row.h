@@ -72,12 +72,15 @@ typedef struct carag_cells {
     bool is_ordered;   /* members are 0, 1, 2, ...: rows are in the order of their cells */
 } carag_cells;
 
-/* The one-bit codes of rows in cells once more, by word (row/sorted.c). */
+/* The one-bit codes of rows in cells once more, by word and class (row/sorted.c). */
 typedef struct carag_sorted {
     uint32_t count;   /* words */
     uint32_t *words;  /* [count] */
     uint32_t *firsts; /* [count] the place of the first row of a word, the first of a pack */
     uint32_t *sizes;  /* [count] rows of it, which follow each other */
+    uint32_t classes; /* numbers of classes from this one on are not in it */
+    uint32_t *starts; /* [classes] the place of the first row of a class, */
+    uint32_t *ends;   /* [classes] and that after its last */
     uint32_t *rows;   /* [places] */
     uint16_t *cells;  /* [places] */
     carag_bits bits;  /* by place; packs and words alone */

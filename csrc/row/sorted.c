@@ -1,16 +1,16 @@
-/* row/sorted.c - the one-bit codes of rows in cells a second time, in the order of their words.
+/* row/sorted.c - the one-bit codes of rows in cells a second time, in the order of their words, and of their classes.
  *
  * In the order of cells, a pack of thirty-two rows has many words: if a twentieth of the rows is admissible, most packs
  * hold an admissible row, and nearly everything read belongs to inadmissible ones. Here the rows of a word lie together,
- * those of a cell next to each other, so that a scan reads only the words that pass (search/scan.c). A row's code is the
- * same as in its cell, relative to the cell's centre; the cell is stored with it.
+ * and among them those of a class, so that a scan reads only the words that pass, or only the classes that are open
+ * (search/scan.c). A row's code is the same as in its cell, relative to the cell's centre; the cell is stored with it.
  *
  * Made from classes and cells as they are when a view is made, and in memory alone: a file does not hold it. Afterwards
- * it does not change. A relabel leaves a row at its old word, so what it says of words is where to look, and no more: a
+ * it does not change. A relabel leaves a row at its old word and class, so what it says is where to look, and no more: a
  * reader tests the word and the terms of every row that comes through, and also reads the rows that were moved since the
  * catalog was made, or added since this was.
  *
- * It takes dim / 8 + 12 bytes a row, and a tenth of a second for a million rows of 128 dimensions on one thread. It pays
+ * It takes dim / 8 + 12 bytes a row, 8 a class, and a tenth of a second for a million rows of 128 dimensions on one thread. It pays
  * where words have many rows. Where they have few, it is not made.
  */
 #include "carag_internal.h"
@@ -42,6 +42,8 @@ void carag_sorted_free(carag_sorted *sorted)
     carag_release(sorted->words);
     carag_release(sorted->sizes);
     carag_release(sorted->firsts);
+    carag_release(sorted->starts);
+    carag_release(sorted->ends);
     carag_release(sorted->rows);
     carag_release(sorted->cells);
     carag_release_aligned(sorted->bits.packs);
@@ -67,8 +69,7 @@ static uint32_t number_of(sorting *job, uint32_t word)
 static bool number_words(sorting *job)
 {
     const carag_catalog *catalog = job->view->catalog;
-    const uint32_t classes = atomic_load(&catalog->count);
-    for (uint32_t class = 0; class < classes; class ++) {
+    for (uint32_t class = 0; class < job->sorted->classes; class++) {
         job->numbers[class] = CARAG_NONE;
         if (atomic_load_explicit(&catalog->live[class], memory_order_relaxed) == 0)
             continue;
@@ -79,37 +80,47 @@ static bool number_words(sorting *job)
     return true;
 }
 
-/* How many rows each word has, and where they begin; whole packs. Returns the places that all take. */
-static uint32_t count_words(const sorting *job)
+/* Where the rows of each word begin, whole packs, and among them those of each class; `ends` are where its next row goes.
+ * Returns the places that all take. */
+static uint32_t count_rows(const sorting *job)
 {
     carag_sorted *sorted = job->sorted;
     const uint32_t *classes = job->view->catalog->classes;
     uint32_t places = 0;
     for (uint32_t row = 0; row < sorted->covered; row++)
-        if (classes[row] != CARAG_NONE)
+        if (classes[row] != CARAG_NONE) {
             sorted->sizes[job->numbers[classes[row]]]++;
+            sorted->ends[classes[row]]++;
+        }
     for (uint32_t w = 0; w < sorted->count; w++) {
         sorted->firsts[w] = places;
         places += (sorted->sizes[w] + CARAG_PACK - 1) / CARAG_PACK * CARAG_PACK;
+        sorted->sizes[w] = 0;
+    }
+    for (uint32_t class = 0; class < sorted->classes; class++) {
+        const uint32_t w = job->numbers[class];
+        if (w == CARAG_NONE)
+            continue;
+        const uint32_t size = sorted->ends[class];
+        sorted->starts[class] = sorted->ends[class] = sorted->firsts[w] + sorted->sizes[w];
+        sorted->sizes[w] += size;
     }
     return places;
 }
 
-/* Cell after cell, so that the rows of a cell follow each other within a word. */
+/* Cell after cell, so that the rows of a cell follow each other within a class. */
 static void place_rows(const sorting *job)
 {
     const carag_cells *cells = job->view->cells;
     const uint32_t *classes = job->view->catalog->classes;
     carag_sorted *sorted = job->sorted;
     uint32_t position = 0;
-    memset(sorted->sizes, 0, sorted->count * sizeof *sorted->sizes);
     for (uint32_t cell = 0; cell < cells->count; cell++)
         for (; position < cells->cells[cell].end; position++) {
             const uint32_t row = cells->members[position];
             if (row >= sorted->covered || classes[row] == CARAG_NONE)
                 continue;
-            const uint32_t w = job->numbers[classes[row]];
-            const uint32_t place = sorted->firsts[w] + sorted->sizes[w]++;
+            const uint32_t place = sorted->ends[classes[row]]++;
             sorted->rows[place] = row;
             sorted->cells[place] = (uint16_t)cell;
             carag_bits_move(&sorted->bits, place, &job->view->bits, position);
@@ -119,7 +130,7 @@ static void place_rows(const sorting *job)
 static carag_status fill(sorting *job)
 {
     carag_sorted *sorted = job->sorted;
-    const uint32_t places = count_words(job);
+    const uint32_t places = count_rows(job);
     const size_t packs = places / CARAG_PACK;
     sorted->bits.words = job->view->bits.words;
     sorted->rows = carag_allocate_zeroed(places, sizeof *sorted->rows);
@@ -140,15 +151,19 @@ static carag_status prepare(sorting *job, uint32_t covered)
         job->slots *= 2;
     carag_sorted *sorted = job->sorted = carag_allocate_zeroed(1, sizeof *sorted);
     job->table = carag_allocate(job->slots, sizeof *job->table);
-    job->numbers = carag_allocate(atomic_load(&job->view->catalog->count), sizeof *job->numbers);
+    const uint32_t classes = atomic_load(&job->view->catalog->count);
+    job->numbers = carag_allocate(classes, sizeof *job->numbers);
     if (!sorted || !job->table || !job->numbers)
         return CARAG_NO_MEMORY;
+    sorted->classes = classes;
+    sorted->starts = carag_allocate_zeroed(classes, sizeof *sorted->starts);
+    sorted->ends = carag_allocate_zeroed(classes, sizeof *sorted->ends);
     memset(job->table, 0xFF, job->slots * sizeof *job->table); /* CARAG_NONE everywhere */
     sorted->covered = covered;
     sorted->words = carag_allocate(job->limit, sizeof *sorted->words);
     sorted->firsts = carag_allocate(job->limit, sizeof *sorted->firsts);
     sorted->sizes = carag_allocate_zeroed(job->limit, sizeof *sorted->sizes);
-    return sorted->words && sorted->firsts && sorted->sizes ? CARAG_OK : CARAG_NO_MEMORY;
+    return sorted->words && sorted->firsts && sorted->sizes && sorted->starts && sorted->ends ? CARAG_OK : CARAG_NO_MEMORY;
 }
 
 /* Give a view that has none, and is not published yet, the copy for its classes and cells; none where it would not pay.

@@ -64,7 +64,8 @@ bool carag_plan_stops(const carag_reader *reader, const carag_selection *selecti
 static double words_cost(const carag_reader *reader, const carag_selection *selection)
 {
     const double pack = reader->view->costs.pack;
-    return carag_has_copy(reader, selection) ? WORD_FACTOR * (double)selection->labelled * pack / CARAG_PACK : INFINITY;
+    return carag_has_copy(reader, selection) ? WORD_FACTOR * (double)carag_copied_rows(selection) * pack / CARAG_PACK
+                                             : INFINITY;
 }
 
 /* Nanoseconds of a scan that reads a number of rows. */
@@ -146,7 +147,8 @@ static double rows_in_reach(const carag_scan *job)
 bool carag_plan_by_words(const carag_scan *job)
 {
     const double opened = rows_in_reach(job) * opened_packs(job->reader, job->selection);
-    return carag_has_copy(job->reader, job->selection) && WORD_FACTOR * (double)job->selection->labelled < opened;
+    return carag_has_copy(job->reader, job->selection) &&
+           WORD_FACTOR * (double)carag_copied_rows(job->selection) < opened;
 }
 
 /* Distances that a walk from where a scan stands, which has found as many rows as it keeps, may compute before it has cost

@@ -47,6 +47,7 @@
 #define ROWS_PER_CELL 8 /* rows in the pool of a walk for each cell that is scanned before it */
 #define FIRST_CELLS 12 /* cells before it is decided whether the others are read by cell or by word: they give the floor */
 #define PACKS_AHEAD 4 /* packs of a word that are fetched before they are read */
+#define CLASSES_AHEAD 8 /* classes whose codes are fetched before they are read */
 #define LINE 64 /* bytes of a line of cache */
 #define WAITING_ROWS 16 /* rows of near cells that wait for their eight-bit codes to be read together, */
 #define MOST_WAITING (CARAG_BLOCK - CARAG_PACK) /* and of any cells: the most promising first, so that few others are read */
@@ -214,14 +215,34 @@ static void scan_places(carag_scan *job, uint32_t place, uint32_t end)
 {
     const carag_sorted *sorted = job->reader->view->sorted;
     const size_t pack_bytes = carag_pack_bytes(8 * sorted->bits.words);
-    for (; place < end; place += CARAG_PACK) {
+    while (place < end) {
+        const uint32_t first = place % CARAG_PACK;
         const carag_span span = {.pack = sorted->bits.packs + place / CARAG_PACK * pack_bytes,
                                  .rows = sorted->rows + place,
-                                 .count = end - place < CARAG_PACK ? end - place : CARAG_PACK};
+                                 .first = first,
+                                 .count = end - place < CARAG_PACK - first ? end - place : CARAG_PACK - first};
         if (end - place > PACKS_AHEAD * CARAG_PACK)
             fetch(span.pack + PACKS_AHEAD * pack_bytes, pack_bytes);
-        const carag_pack_sight sight = look_at(job->scratch, sorted->cells + place);
+        const carag_pack_sight sight = look_at(job->scratch, sorted->cells + place - first);
         estimate_span(job, &span, carag_span_lanes(&span), &sight);
+        place += span.count;
+    }
+}
+
+/* The rows of the open classes, each a run of a few places; those of later ones are fetched meanwhile. */
+static void scan_classes(carag_scan *job)
+{
+    const carag_sorted *sorted = job->reader->view->sorted;
+    const carag_selection *selection = job->selection;
+    const size_t pack_bytes = carag_pack_bytes(8 * sorted->bits.words);
+    for (uint32_t i = 0; i < selection->count && selection->classes[i] < sorted->classes; i++) {
+        if (i + CLASSES_AHEAD < selection->count && selection->classes[i + CLASSES_AHEAD] < sorted->classes) {
+            const uint32_t place = sorted->starts[selection->classes[i + CLASSES_AHEAD]];
+            fetch(sorted->bits.packs + place / CARAG_PACK * pack_bytes, pack_bytes);
+            fetch(sorted->rows + place, CARAG_PACK * sizeof *sorted->rows);
+            fetch(sorted->cells + place / CARAG_PACK * CARAG_PACK, CARAG_PACK * sizeof *sorted->cells);
+        }
+        scan_places(job, sorted->starts[selection->classes[i]], sorted->ends[selection->classes[i]]);
     }
 }
 
@@ -235,8 +256,8 @@ static void let_wait_if_open(carag_scan *job, uint32_t row)
         score_waiting(job);
 }
 
-/* All rows in cells, by the copy of their codes in the order of words. That may be older than their words: rows that were
- * moved or added since are looked at, too. */
+/* All rows in cells, by the copy of their codes in the order of words, or of classes where terms close most of what words
+ * open. That may be older than their words: rows that were moved or added since are looked at, too. */
 static void scan_words(carag_scan *job)
 {
     const carag_view *view = job->reader->view;
@@ -246,7 +267,9 @@ static void scan_words(carag_scan *job)
     job->effort->estimates -= job->opened; /* which are met again, and count once */
     for (uint32_t c = 0; c < view->cells->count; c++)
         job->scratch->aways[c] = CONFIDENCE * carag_sight_of(view->cells, job->scratch, c).away;
-    for (uint32_t w = 0; w < sorted->count; w++)
+    if (carag_is_cut(job->selection))
+        scan_classes(job);
+    for (uint32_t w = 0; !carag_is_cut(job->selection) && w < sorted->count; w++)
         if (carag_word_passes(job->selection->test.predicate, sorted->words[w]))
             scan_places(job, sorted->firsts[w], sorted->firsts[w] + sorted->sizes[w]);
     const uint32_t moved = atomic_load_explicit(&catalog->moved_count, memory_order_acquire);
@@ -305,7 +328,7 @@ carag_scan carag_scan_begin(const carag_reader *reader, const carag_selection *s
     carag_scan job = {.reader = reader, .selection = selection, .scratch = scratch, .effort = effort,
                       .room = carag_sketch_room(limit), .all_open = selection->labelled == reader->rows,
                       .stops = view->cells != NULL, .patience = WAITING_ROWS};
-    if (view->cells && carag_is_cut(selection))
+    if (view->cells && carag_is_cut(selection) && !carag_has_copy(reader, selection))
         mark_open(&job);
     return job;
 }

@@ -91,10 +91,18 @@ static inline bool carag_is_cut(const carag_selection *selection)
     return selection->labelled > CARAG_CUT * selection->admissible;
 }
 
-/* Whether rows may be read by words, from a copy in that order. */
+/* Rows that a scan of the copy reads: of the words that pass, or the packs of the classes that are open. */
+static inline uint64_t carag_copied_rows(const carag_selection *selection)
+{
+    return carag_is_cut(selection) ? selection->admissible + (uint64_t)CARAG_PACK * selection->count
+                                   : selection->labelled;
+}
+
+/* Whether rows may be read by words or classes, from a copy in that order. */
 static inline bool carag_has_copy(const carag_reader *reader, const carag_selection *selection)
 {
-    return reader->view->sorted && !carag_is_cut(selection);
+    return reader->view->sorted &&
+           (!carag_is_cut(selection) || CARAG_CUT * carag_copied_rows(selection) < reader->rows);
 }
 
 /* Whether a scan marks the rows that may be open, instead of testing the words of all. */

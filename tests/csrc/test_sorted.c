@@ -1,5 +1,5 @@
-/* test_sorted.c - the copy of the one-bit codes in the order of words holds what the cells hold, whatever made it; a scan
- * that reads it answers as one by cells, and no relabel makes it say more or less than words do.
+/* test_sorted.c - the copy of the one-bit codes in the order of words and classes holds what the cells hold,
+ * whatever made it; a scan that reads it answers as one by cells, and no relabel makes it say more or less than words do.
  *
  * The core is compiled with few rows to a cell here (CARAG_CELL_ROWS), and to a word (CARAG_WORD_ROWS), or indexes would
  * have to be large.
@@ -19,15 +19,26 @@ static const carag_view *view_of(carag_index *index)
     return atomic_load(&index->view);
 }
 
-static carag_index *built(const float *vectors, size_t count)
+/* With audiences 1 to 60 if it is `shared`, or every row for everybody. */
+static carag_index *built_for(const float *vectors, size_t count, int shared)
 {
     carag_index *index = new_index(DIM, 4, 3);
     uint32_t *words = random_words(5, count, WORD_BITS);
+    uint32_t *audiences = random_words(6, count, 30);
+    for (size_t i = 0; i < count; i++)
+        audiences[i] = 1 + audiences[i] % 60;
     carag_rows rows = rows_of(vectors, words, count);
     rows.threads = 2;
+    rows.audiences = shared ? audiences : NULL;
     CHECK_OK(carag_index_add(index, &rows, NULL, NULL));
+    free(audiences);
     free(words);
     return index;
+}
+
+static carag_index *built(const float *vectors, size_t count)
+{
+    return built_for(vectors, count, 0);
 }
 
 /* ---------------------------------------------------------------- what it holds */
@@ -46,8 +57,8 @@ static int same_code(const carag_bits *a, uint32_t at, const carag_bits *b, uint
     return same;
 }
 
-/* Each live row that it covers once, at its word, with the code it has in its cell; words in whole packs, cells together.
- * True only while no row was relabelled since it was made. */
+/* Each live row that it covers once, at its word and class, with the code it has in its cell; words in whole packs, the
+ * cells of a class together. True only while no row was relabelled since it was made. */
 static int is_sound(const carag_view *view)
 {
     const carag_sorted *sorted = view->sorted;
@@ -68,10 +79,18 @@ static int is_sound(const carag_view *view)
             const uint32_t row = sorted->rows[place];
             sound &= row < sorted->covered && seen[row]++ == 0;
             sound &= atomic_load(&view->words[row]) == sorted->words[w] && sorted->cells[place] == cell_of[row];
-            sound &= i == 0 || sorted->cells[place - 1] <= sorted->cells[place];
             sound &= same_code(&sorted->bits, place, &view->bits, position_of[row]);
         }
     }
+    uint32_t listed = 0;
+    for (uint32_t class = 0; class < sorted->classes; class++)
+        for (uint32_t place = sorted->starts[class]; place < sorted->ends[class]; place++, listed++) {
+            sound &= view->catalog->classes[sorted->rows[place]] == class;
+            sound &= place == sorted->starts[class] || sorted->cells[place - 1] <= sorted->cells[place];
+        }
+    for (uint32_t w = 0; w < sorted->count; w++)
+        listed -= sorted->sizes[w];
+    sound &= listed == 0;
     for (uint32_t row = 0; row < sorted->covered; row++)
         sound &= seen[row] == !carag_word_is_deleted(atomic_load(&view->words[row]));
     free(position_of);
@@ -170,7 +189,7 @@ static void scans_read_words(carag_index *index, const float *vectors, const car
 /* A scan under way of which the nearest cells are done; by words or not. */
 static int goes_by_words(carag_index *index, const float *query, const carag_predicate *predicate)
 {
-    enum { ROOM = 256 };
+    enum { ROOM = 1024 };
     const carag_reader reader = carag_read_begin(index);
     const carag_view *view = reader.view;
     uint32_t classes[ROOM];
@@ -207,6 +226,27 @@ static void a_scan_goes_by_words_where_they_have_fewer_rows(const float *vectors
     view->sorted = sorted;
     scans_read_words(index, vectors, &few);
     scans_read_words(index, vectors, &most);
+    carag_index_free(index);
+}
+
+/* Where audiences close most of what words open, the open classes are read, also after some of their rows were moved. */
+static void a_scan_reads_the_classes_that_are_open(const float *vectors)
+{
+    const uint64_t listed[] = {(1ULL << 7) | (1ULL << 21) | (1ULL << 33)};
+    carag_index *index = built_for(vectors, N, 1);
+    carag_predicate few = one_mask(0, 0);
+    share_with(&few, listed, 0);
+    CHECK(is_sound(view_of(index)) && view_of(index)->sorted->classes > 300);
+    CHECK(goes_by_words(index, vectors, &few));
+    scans_read_words(index, vectors, &few);
+    for (int64_t key = 0; key < N; key += 40) {
+        const carag_columns columns = {.words = &(uint32_t){0}};
+        CHECK_OK(carag_index_get(index, &key, 1, &columns, NULL));
+        const uint32_t word = columns.words[0] ^ SOME;
+        CHECK_OK(carag_index_relabel(index, &key, &word, 1, 0, NULL));
+    }
+    CHECK(atomic_load(&view_of(index)->catalog->moved_count) > 0);
+    scans_read_words(index, vectors, &few);
     carag_index_free(index);
 }
 
@@ -249,6 +289,7 @@ int main(int argc, char **argv)
     it_holds_what_the_cells_hold(vectors, temporary(argc, argv, path, "test_sorted.carag"));
     it_is_not_made_where_words_have_few_rows(vectors);
     a_scan_goes_by_words_where_they_have_fewer_rows(vectors);
+    a_scan_reads_the_classes_that_are_open(vectors);
     a_relabel_is_seen_at_once(vectors);
     free(vectors);
     return 0;
