@@ -48,7 +48,9 @@ class DeclineCode(StrEnum):
 
 ANSWERED: Final = "ANSWERED"
 """The code of a record whose request was answered."""
-MODEL_CALLED: Final = frozenset({ANSWERED, DeclineCode.MODEL_DECLINED.value, DeclineCode.BAD_CITATION.value})
+MODEL_CALLED: Final = frozenset(
+    {ANSWERED, "COMPARED", DeclineCode.MODEL_DECLINED.value, DeclineCode.BAD_CITATION.value}
+)
 """The codes of requests for which a generator ran; all others were settled before that."""
 
 

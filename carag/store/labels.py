@@ -89,6 +89,22 @@ class StoredLabels:
         with self._reading() as sql:
             return rows.open_labels(sql, passages, self._path, known_at=known_at)
 
+    def ended(self, minute: int, *, known_at: int) -> list[tuple[int, StoredLabel]]:
+        """Return, with the number of its document, each label open at an instant that stopped holding by a minute.
+
+        Of passages of a document that had equal labels, one is enough.
+        """
+        query = (
+            "SELECT filing, min(key), min(chunk_id) FROM labels JOIN chunks USING (key) "  # noqa: S608 - constants
+            f"WHERE valid_to <= :minute AND {rows.open_at(known_at)} "
+            "GROUP BY filing, labels.word, valid_from, valid_to, labels.entity"
+        )
+        with self._reading() as sql:
+            found = sql.execute(query, {"minute": minute, "u": known_at}).fetchall()
+        of = {chunk_id: filing for filing, _, chunk_id in found}
+        labels = self.of_passages([key for _, key, _ in found], known_at=known_at)
+        return [(of[label.chunk_id], label) for _, label in labels if label.expires_at <= minute]
+
     def of(self, keys: ArrayLike) -> Labels:
         """Return labels by their keys; InvalidArgument if a key is unknown, or the keys do not ascend."""
         return self._rows(keys, "", "labels")[0]
