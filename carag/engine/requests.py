@@ -20,7 +20,7 @@ from carag.engine.recorder import (
 from carag.engine.results import Answer, Explanation, Retrieval
 from carag.errors import InvalidArgument, Refused, StoreLocked
 from carag.generation import ANSWERED, Declined
-from carag.generation.collection.told import UNSEARCHED, ToldCode
+from carag.generation.collection.told import ToldCode
 from carag.limits import check_question, quoted
 from carag.policy import Session, Where, as_of_minutes
 
@@ -116,7 +116,7 @@ class Requests:
             guarded,
             decision,
             request.where,
-            authority=request.inquiry,
+            request.inquiry,
             search=lambda question: self._evidence(egress, decision, DEFAULT_K, question),
             before_remote=egress.leaving,
         )
@@ -127,7 +127,7 @@ class Requests:
             Outcome.DECLINE if told.code is ToldCode.NONE_LISTED else Outcome.ANSWER,
             told.code.value,
             told.text,
-            self._searching if told.is_searched else Models() if told.code in UNSEARCHED else egress.models,
+            egress.models if told.code is ToldCode.COMPARED else Models(),
             proven(self.collection.state, request, told.evidence),
             citations=told.citations,
             complete=told.complete,

@@ -117,7 +117,7 @@ class _Contents:
     numbers: Numbers = field(default_factory=Numbers)
     """One row for each document."""
     fields: dict[str, list[str]] = field(default_factory=dict)
-    """The text fields that the profile declares, one row for each document; of a filing, its form."""
+    """The text fields that the profile declares, one row for each document."""
     last: int = 0
     fingerprint: str = ""
     """Empty until it is needed."""
@@ -251,9 +251,8 @@ class Catalogue:
         records = []
         for row in self._store.documents.described(after=known.last):
             records.append(self._described(row, ends))
-            stated = {"form": row[2]} if self.declared.companies else _stated(row)
             for name in self._fields:
-                known.fields.setdefault(name, []).append(_plain_text(stated.get(name)))
+                known.fields.setdefault(name, []).append(_plain_text(_stated(row).get(name)))
         if not records:
             return
         if self.declared.companies:

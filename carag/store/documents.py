@@ -107,18 +107,6 @@ class StoredDocuments:
             found = sql.execute(query, (json.dumps(list(numbers)),)).fetchall()
         return [json.loads(facts) for (facts,) in found]
 
-    def revised(self, numbers: Iterable[int]) -> dict[int, int]:
-        """Return, by number, since when the store knows those of some documents that are not a first version.
-
-        In microseconds since 1970.
-        """
-        query = (
-            "SELECT filing, min(known_from) FROM filings JOIN chunks USING (filing) JOIN labels USING (key) "
-            "WHERE version > 1 AND filing IN (SELECT value FROM json_each(?)) GROUP BY filing"
-        )
-        with self._reading() as sql:
-            return dict(sql.execute(query, (json.dumps(list(numbers)),)).fetchall())
-
     def about(self, ids: Iterable[str]) -> list[tuple[str, About]]:
         """Return the id of some documents and what their passages are about, those of earlier versions included."""
         query = (

@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from carag.generation.collection.comparing import compared
-from carag.generation.collection.listing import listed
+from carag.errors import StoreLocked
+from carag.generation.collection.lists import listed
 from carag.generation.collection.parts import part_told
+from carag.generation.collection.told import Told, ToldCode
+from carag.generation.extractive import Extractive
+from carag.generation.guarded import Answered, citation_of
+from carag.generation.marks import renumbered
+from carag.retrieval.evidence import Topic
 from carag.retrieval.reading.collective import may_list
-from carag.retrieval.reading.compared import may_compare
+from carag.retrieval.reading.forms import form, one_line, read_compared
+from carag.visible import visible_line
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
-    from carag.generation.collection.told import Told
     from carag.generation.guarded import GuardedGenerator
     from carag.policy import Decision, Where
     from carag.retrieval import Retriever
     from carag.retrieval.authority import Inquiry
     from carag.retrieval.evidence import Evidence
-    from carag.retrieval.listing.catalogued import Catalogued
+    from carag.retrieval.listing.admitted import Catalogued
+    from carag.retrieval.reading import Reading
 
 
 def about_documents(
@@ -29,8 +36,8 @@ def about_documents(
     guarded: GuardedGenerator,
     decision: Decision,
     where: Where,
-    *,
     authority: Inquiry | None,
+    *,
     search: Callable[[str], Evidence],
     before_remote: Callable[[], None],
 ) -> Told | None:
@@ -39,12 +46,60 @@ def about_documents(
     ``search`` finds evidence for a question as the ordinary way does; ``before_remote`` is called before question and
     passages leave this machine.
     """
-    told = part_told(question, collection, retriever, decision, where, authority, guarded.generator, search)
+    given = (question, collection, retriever, decision, where, authority)
+    writes = not isinstance(guarded.generator, Extractive)
+    told = part_told(*given, search, summarises=writes)
     if told is None and may_list(question):
-        told = listed(question, collection, retriever, decision, where, authority)
-    if told is None and may_compare(question):
+        told = listed(*given)
+    if told is None and form("compares").match(one_line(question)):
         with retriever.listing(decision, where) as rows:
-            numbers = rows.words.documents(rows.searches)
-            reading = collection.catalogue.read(question, numbers).reading
-        told = compared(question, reading, guarded, search, before_remote)
+            reading = collection.catalogue.read(question, rows.words.documents(rows.searches)).reading
+        told = _compared(question, reading, guarded, search, before_remote)
     return told
+
+
+def _compared(
+    question: str,
+    reading: Reading,
+    guarded: GuardedGenerator,
+    search: Callable[[str], Evidence],
+    before_remote: Callable[[], None],
+) -> Told | None:
+    """Ask of each name what a question asks of several; None if it does not, or if no name has an answer."""
+    asked = read_compared(question, reading)
+    found = {name: search(one) for name, one in asked.items()}
+    results = {name: guarded.answer(asked[name], found[name], before_remote=before_remote) for name in asked}
+    answered = {name: one for name, one in results.items() if isinstance(one, Answered)}
+    if not answered:
+        return None
+    evidence = _together([*found.values()])
+    at = {one.chunk_id: number for number, one in enumerate(evidence.passages, start=1)}
+    parts = []
+    for name, result in results.items():
+        numbers = {number: at[one.chunk_id] for number, one in enumerate(found[name].shown, start=1)}
+        text = renumbered(result.text, numbers) if isinstance(result, Answered) else result.message
+        parts.append(f"{visible_line(name)}:\n{text}")
+    cited = dict.fromkeys(at[one.chunk_id] for result in answered.values() for one in result.citations)
+    citations = tuple(citation_of(number - 1, evidence.passages[number - 1]) for number in cited)
+    is_complete = all(one.complete for one in answered.values())
+    return Told(ToldCode.COMPARED, "\n\n".join(parts), evidence, citations, complete=is_complete)
+
+
+def _together(found: Sequence[Evidence]) -> Evidence:
+    """Return several evidences as one; StoreLocked if the store changed between them."""
+    first = found[0]
+    if any((one.known_at, one.backend) != (first.known_at, first.backend) for one in found):
+        raise StoreLocked("documents changed while they were compared; ask again")
+    passages = {each.chunk_id: each for one in found for each in one.passages}
+    lenders = {each.chunk_id: each for one in found for each in one.lenders if each.chunk_id not in passages}
+    hidden = {each.chunk_id: each for one in found for each in one.withheld.hidden}
+    return replace(
+        first,
+        passages=tuple(passages.values()),
+        lenders=tuple(lenders.values()),
+        withheld=replace(first.withheld, hidden=tuple(hidden.values())),
+        topic=Topic("; ".join(dict.fromkeys(one.topic.understood for one in found))),
+        nearest=max((one.nearest for one in found if one.nearest is not None), default=None),
+        audiences={id_: shared for one in found for id_, shared in one.audiences.items()},
+        about=None,
+    )

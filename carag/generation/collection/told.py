@@ -28,9 +28,7 @@ class ToldCode(StrEnum):
     """The same question was asked about several names, and at least one was answered."""
 
 
-UNSEARCHED: Final = frozenset(
-    {ToldCode.LISTED, ToldCode.COUNTED, ToldCode.NONE_LISTED, ToldCode.SHOWN, ToldCode.OUTLINED}
-)
+UNGATED: Final = frozenset(ToldCode) - {ToldCode.COMPARED}
 """Codes of answers whose passages were not compared with the question: their similarity is 0, and says nothing."""
 
 
@@ -44,5 +42,3 @@ class Told:
     citations: tuple[Citation, ...]
     complete: bool = True
     """False if something was cut off, as the text says."""
-    is_searched: bool = False
-    """Whether passages were searched for it, by the models of a search."""

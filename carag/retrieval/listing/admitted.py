@@ -6,13 +6,13 @@ A document without such a passage does not exist here: nothing is counted, named
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 import numpy as np
 
 from carag.labelling.naming import named
 from carag.retrieval.evidence import Evidence, Topic, Withheld
-from carag.retrieval.retriever import disagreement, passage_of, shared_with
+from carag.retrieval.retriever import Searchable, disagreement, passage_of, shared_with
 from carag.store.values import EVER
 
 if TYPE_CHECKING:
@@ -21,13 +21,22 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from carag.policy import Decision, Where
-    from carag.retrieval.listing.catalogued import Catalogued
+    from carag.retrieval.catalogue import Catalogue
     from carag.retrieval.retriever import Rows
     from carag.store.values import StoredChunk
 
 
 PLAN: Final = "listed"
 """The plan in records of what was found without a search."""
+
+
+class Catalogued(Searchable, Protocol):
+    """A store with the metadata of its documents."""
+
+    @property
+    def catalogue(self) -> Catalogue:
+        """The metadata."""
+        ...
 
 
 class Admitted:
@@ -38,10 +47,10 @@ class Admitted:
 
     def __init__(self, collection: Catalogued, decision: Decision, where: Where, rows: Rows) -> None:
         self._collection, self._decision, self._where = collection, decision, where
-        self._at = rows.known_at
+        self.known_at = rows.known_at
         store = collection.store
         self._until = store.known() if decision.known_at is None else rows.known_at
-        self._gone = store.labels.closed(after=self._at, until=self._until)
+        self._gone = store.labels.closed(after=self.known_at, until=self._until)
         self._rows = rows
 
     @cached_property
@@ -85,7 +94,7 @@ class Admitted:
             Withheld(self._decision.withheld),
             PLAN,
             len(self._passages[0]),
-            self._at if self._at >= 0 else None,
+            self.known_at if self.known_at >= 0 else None,
             topic=Topic(understood),
             audiences=shared_with(chunks),
         )

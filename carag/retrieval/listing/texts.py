@@ -5,16 +5,43 @@ Where a passage that it may not use lies between two others, the text ends: noth
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+
+from carag.labelling.chunking import Boundary, boundaries
+from carag.labelling.sentences import sentences
+from carag.retrieval.reading.question import NUMBERED
+from carag.retrieval.tables.table import tables_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
+    from carag.retrieval.reading import Section
     from carag.store.values import StoredChunk
 
 
+_LINES: Final = re.IGNORECASE | re.MULTILINE
+_BARE: Final = ("section", "clause", "paragraph", "rule", "regulation")
+"""Kinds whose number may stand alone at the beginning of a line."""
+_ABOVE: Final = "|".join(NUMBERED[kind] for kind in ("part", "chapter", "annex", "appendix", "schedule"))
+_HIGHER: Final = rf"(?:{_ABOVE})\s+(?-i:\d+|[IVX]+|[A-Z])\b"
+"""The beginning of a line before which every section, clause or article ends."""
+_PAGE: Final = re.compile(r"(?:\.{3,}|\s)\s*\d{1,3}\s*$")
+"""The end of a line of a table of contents."""
+_MARKED: Final = re.compile(r"^#{1,6}[ \t]+\S[^\n]*", re.MULTILINE)
+"""A heading in Markdown."""
+_ITEM: Final = re.compile(
+    r"^[ \t]*\d{1,3}(?:\.\d{1,3})*[.)]?[ \t]+(?=[^\W\d_a-z])(?:[^\n]{1,80}(?<![.;:,])$)?", re.MULTILINE
+)
+"""The number of a paragraph, or a heading with its number, such as "4.2 Hotels"."""
+_SEVERAL: Final = 2
+"""The fewest headings that make an outline."""
+_TITLED: Final = 120
+"""Characters in the longest heading."""
+Piece: TypeAlias = "StoredChunk"
+"""A passage as the store returns it."""
 _GAP: Final = 200
 """The most characters between two passages that are joined: the chunker leaves out only white space."""
 
@@ -26,9 +53,9 @@ class Run:
     text: str = ""
     starts: list[int] = field(default_factory=list)
     """For each passage, where its own part of the text begins, after what it shares with the passage before."""
-    chunks: list[StoredChunk] = field(default_factory=list)
+    chunks: list[Piece] = field(default_factory=list)
 
-    def pieces(self, start: int, end: int) -> list[tuple[StoredChunk, str]]:
+    def pieces(self, start: int, end: int) -> list[tuple[Piece, str]]:
         """Return the passages of a span of the text, each with its part."""
         found = []
         for at in range(max(bisect_right(self.starts, start) - 1, 0), len(self.starts)):
@@ -39,7 +66,7 @@ class Run:
         return found
 
 
-def runs_of(chunks: Iterable[StoredChunk]) -> list[Run]:
+def runs_of(chunks: Iterable[Piece]) -> list[Run]:
     """Join the passages of one document, given in its order."""
     runs: list[Run] = []
     for one in chunks:
@@ -58,7 +85,97 @@ def runs_of(chunks: Iterable[StoredChunk]) -> list[Run]:
     return runs
 
 
-def _joins(last: StoredChunk, one: StoredChunk) -> bool:
+def _joins(last: Piece, one: Piece) -> bool:
     """Tell whether a passage continues another: what both have is the same, and no other is between them."""
     shared = last.end - one.start
     return one.number == last.number + 1 and (shared <= 0 or last.text.endswith(one.text[:shared]))
+
+
+class Heading(NamedTuple):
+    """A heading, the first sentence below it, and where the text under it ends."""
+
+    start: int
+    end: int
+    """Where the next heading of the same or a higher rank begins."""
+    text: str
+    sentence: str
+    """Empty if another heading follows."""
+
+
+def headings_of(text: str) -> list[Heading]:
+    """Return the headings of a text; of a text without several, its numbered paragraphs."""
+    lines = [(one.start(), len(one[0].split()[0]), one[0]) for one in _MARKED.finditer(text)]
+    if len(lines) < _SEVERAL:
+        starts = [(at, int(kind)) for at, kind in boundaries(text) if kind <= Boundary.TITLE]
+        lines = [(at, kind, text[at:].split("\n", 1)[0]) for at, kind in starts]
+    if len(lines) < _SEVERAL:
+        lines = [(one.start(), one[0].count("."), one[0]) for one in _ITEM.finditer(text)]
+    found = []
+    for place, (at, kind, line) in enumerate(lines):
+        ends = [other for other, rank, _ in lines[place + 1 :] if rank <= kind]
+        following = lines[place + 1][0] if place + 1 < len(lines) else len(text)
+        said = [" ".join(text[a:b].split()) for a, b in sentences(text, at + len(line), following)[:1]]
+        found.append(Heading(at, [*ends, len(text)][0], line.strip("# \t")[:_TITLED], "".join(said)))
+    return found if len(found) >= _SEVERAL else []
+
+
+def section_span(text: str, section: Section) -> tuple[int, int] | None:
+    r"""Return start and end of a numbered section; None if there is none, or if it is not certain where it ends.
+
+    Examples
+    --------
+    >>> from carag.retrieval.reading import Section
+    >>> text = "4.1 Flights\nEconomy.\n4.2 Hotels\nUp to 90 euro.\n1. In cities 120.\n5 Meals\nNone."
+    >>> text[slice(*section_span(text, Section("section", "4.2")))]
+    '4.2 Hotels\nUp to 90 euro.\n1. In cities 120.\n'
+    """
+    own, word = section.number, NUMBERED[section.kind]
+    prefix = rf"(?:{word})\s*" if section.kind not in _BARE else rf"(?:(?:{word})\s*)?"
+    begins = re.compile(rf"^[ \t]*{prefix}{re.escape(own)}(?![\w(]|\.\d)[^\n]*", _LINES)
+    next_ = re.compile(rf"^[ \t]*(?:{_HIGHER}|{prefix}(?P<number>\w+(?:\.\w+)*)[.):]?(?=\s|$))", _LINES)
+    spans = []
+    for begin in begins.finditer(text):
+        if _PAGE.search(begin[0]):
+            continue
+        end, listed = len(text), 0
+        for match in next_.finditer(text, begin.end()):
+            number = match["number"]
+            goes_on = number == str(listed + 1)
+            listed += goes_on
+            if number is None or _follows(number.casefold(), own, is_bare=section.kind in _BARE):
+                if goes_on and listed > 1:  # the next section, or the next item of a list
+                    return None
+                end = match.start()
+                break
+        spans.append((begin.start(), end))
+    return max(spans, key=lambda span: span[1] - span[0], default=None)
+
+
+def _follows(number: str, own: str, *, is_bare: bool) -> bool:
+    """Tell whether a number is that of the section after another, such as 4.3 or 5 after 4.2."""
+    parts, owns = number.split("."), own.split(".")
+    place = len(parts) - 1
+    if len(parts) > len(owns) or parts[:place] != owns[:place] or number == own:
+        return False
+    value, before = (re.fullmatch(r"(\d+)([a-z]?)", one[place]) for one in (parts, owns))
+    if value is None or before is None:
+        return not is_bare
+    is_next = int(value[1]) == int(before[1]) + 1
+    return is_next or (value[1] == before[1] and value[2] > before[2])
+
+
+def table_span(
+    text: str, words: frozenset[str], reduced: Callable[[str], frozenset[str]]
+) -> tuple[int, int] | None:
+    """Return start and end of the longest table whose lines above it have some words; None without one.
+
+    - ``reduced``: reduces a text to words in the form in which they are compared.
+    """
+    found = []
+    for table in tables_of(text):
+        above = " ".join(text[slice(*span)] for span in table.captions)
+        if words and words <= reduced(above):
+            heads = [cell.span[0] for head in table.heads for cell in head]
+            begins = [*(span[0] for span in table.captions), *heads, table.rows[0].label[0]]
+            found.append((len(table.rows), min(begins), table.rows[-1].cells[-1].span[1]))
+    return max(found)[1:] if found else None

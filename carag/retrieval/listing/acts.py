@@ -1,0 +1,76 @@
+"""Find what documents that a session may use have done to one another; no other document has a part in it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from carag.labelling.acts import Done, done
+from carag.labelling.document import ActKind
+from carag.policy import from_minutes
+from carag.retrieval.reading.forms import read_acted
+from carag.retrieval.successors import was_admitted
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from zoneinfo import ZoneInfo
+
+    from numpy.typing import NDArray
+
+    from carag.policy import Decision, Where
+    from carag.retrieval.listing.admitted import Admitted, Catalogued
+    from carag.retrieval.reading import Documents
+    from carag.retrieval.reading.collective import Choice
+    from carag.retrieval.reading.forms import Acted
+    from carag.store.store import CorpusStore
+
+
+def acts_among(store: CorpusStore, numbers: Sequence[int], decision: Decision) -> list[Done]:
+    """Return what some documents, given by number, have done to one another by the session's instant."""
+    facts = [one for one in store.documents.facts_in(numbers) if "public_at" in one]
+    ids = {one["id"] for one in facts}
+    ended = [
+        Done(ActKind.REPLACES, one["public_at"], one["id"], one["supersedes"])
+        for one in facts
+        if one["supersedes"] in ids
+    ]
+    return [act for act in (*ended, *done(facts)) if act.at <= decision.as_of]
+
+
+def changed(
+    choice: Choice, store: CorpusStore, records: Documents, zone: ZoneInfo, decision: Decision
+) -> NDArray[np.bool_]:
+    """Tell which of some documents others of them have changed, as and when a question asks."""
+    first, last = choice.days
+    found = {
+        act.to
+        for act in acts_among(store, records.numbers.tolist(), decision)
+        if act.kind in choice.changed and first <= from_minutes(act.at).astimezone(zone).toordinal() <= last
+    }
+    return np.array([one in found for one in records.ids], np.bool_)
+
+
+def acted(
+    question: str, collection: Catalogued, admitted: Admitted, decision: Decision, where: Where
+) -> tuple[Acted, list[str], list[int]] | None:
+    """Read a question about acts on a document, or by it; None if it is not one.
+
+    The document may be one that the session could use at an earlier instant. Returns its ids and, if it asks what the
+    document has done, the numbers of the documents to which.
+    """
+    ended = [
+        number
+        for number, label in collection.store.labels.ended(decision.as_of, known_at=admitted.known_at)
+        if where.admits(label.metadata) and was_admitted(decision, label)
+    ]
+    numbers = np.union1d(admitted.numbers, np.array(ended, np.int64))
+    understood = collection.catalogue.read(question, numbers)
+    number_of = dict(zip(understood.records.ids, numbers.tolist(), strict=True))
+    asked = read_acted(question, understood.reading, number_of)
+    if asked is None:
+        return None
+    ids = [id_ for id_, number in number_of.items() if number in asked.documents]
+    acts = acts_among(collection.store, numbers.tolist(), decision) if asked.is_by_it else []
+    others = {number_of[act.to] for act in acts if act.by in ids and act.kind is asked.kind}
+    return asked, ids, sorted(others & set(admitted.numbers.tolist()))
