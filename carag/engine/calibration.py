@@ -12,8 +12,7 @@ from carag.audit import Access, Outcome, Record, RecordKind
 from carag.audit.tlog.encoding import encode
 from carag.engine.configuration import GATE_SUITE
 from carag.errors import InvalidArgument, Refused
-from carag.generation import GuardedGenerator
-from carag.generation.collection.told import UNGATED
+from carag.generation import UNGATED, GuardedGenerator
 from carag.limits import quoted
 from carag.readers.gate_questions import read_gate_questions
 from carag.retrieval import (

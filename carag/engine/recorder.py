@@ -34,8 +34,7 @@ from carag.audit import (
 )
 from carag.audit.records.commitment import SALT_SIZE, commit
 from carag.errors import AuditUnavailable, CaragError, InvalidArgument, without_frames
-from carag.generation import basis_of
-from carag.generation.collection.told import UNGATED
+from carag.generation import UNGATED, basis_of
 from carag.policy import EVERYWHERE, Intents, as_of_minutes, infer, known_at_microseconds
 from carag.retrieval import top_similarity
 from carag.retrieval.reading import Listener, Said

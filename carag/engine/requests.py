@@ -19,8 +19,7 @@ from carag.engine.recorder import (
 )
 from carag.engine.results import Answer, Explanation, Retrieval
 from carag.errors import InvalidArgument, Refused, StoreLocked
-from carag.generation import ANSWERED, Declined
-from carag.generation.collection.told import ToldCode
+from carag.generation import ANSWERED, Declined, ToldCode
 from carag.limits import check_question, quoted
 from carag.policy import Session, Where, as_of_minutes
 
@@ -104,22 +103,16 @@ class Requests:
         self, egress: Egress, decision: Decision, guarded: GuardedGenerator
     ) -> Finding | None:
         """Answer a question about the documents themselves; None if it is not certain to be one."""
-        from carag.generation.collection.answering import (
-            about_documents,
-        )  # reads questions: loaded when one is asked
+        from carag.generation.collection.answering import about_documents  # loaded when a question is asked
+        from carag.retrieval.listing.admitted import Scope
 
         request = egress.request
-        told = about_documents(
-            request.text,
-            self.collection,
-            self.retriever,
-            guarded,
-            decision,
-            request.where,
-            request.inquiry,
-            search=lambda question: self._evidence(egress, decision, DEFAULT_K, question),
-            before_remote=egress.leaving,
-        )
+        scope = Scope(self.collection, self.retriever, decision, request.where, request.inquiry)
+
+        def search(question: str) -> Evidence:
+            return self._evidence(egress, decision, DEFAULT_K, question)
+
+        told = about_documents(request.text, scope, guarded, search, egress.leaving)
         if told is None:
             return None
         self._check_groups(request, decision)

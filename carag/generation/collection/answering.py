@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 from carag.errors import StoreLocked
 from carag.generation.collection.lists import listed
 from carag.generation.collection.parts import part_told
-from carag.generation.collection.told import Told, ToldCode
 from carag.generation.extractive import Extractive
-from carag.generation.guarded import Answered, citation_of
+from carag.generation.guarded import Answered, Told, ToldCode, citation_of
 from carag.generation.marks import renumbered
 from carag.retrieval.evidence import Topic
 from carag.retrieval.reading.collective import may_list
@@ -21,23 +20,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from carag.generation.guarded import GuardedGenerator
-    from carag.policy import Decision, Where
-    from carag.retrieval import Retriever
-    from carag.retrieval.authority import Inquiry
     from carag.retrieval.evidence import Evidence
-    from carag.retrieval.listing.admitted import Catalogued
+    from carag.retrieval.listing.admitted import Scope
     from carag.retrieval.reading import Reading
 
 
 def about_documents(
     question: str,
-    collection: Catalogued,
-    retriever: Retriever,
+    scope: Scope,
     guarded: GuardedGenerator,
-    decision: Decision,
-    where: Where,
-    authority: Inquiry | None,
-    *,
     search: Callable[[str], Evidence],
     before_remote: Callable[[], None],
 ) -> Told | None:
@@ -46,14 +37,12 @@ def about_documents(
     ``search`` finds evidence for a question as the ordinary way does; ``before_remote`` is called before question and
     passages leave this machine.
     """
-    given = (question, collection, retriever, decision, where, authority)
-    writes = not isinstance(guarded.generator, Extractive)
-    told = part_told(*given, search, summarises=writes)
+    told = part_told(question, scope, search, summarises=not isinstance(guarded.generator, Extractive))
     if told is None and may_list(question):
-        told = listed(*given)
+        told = listed(question, scope)
     if told is None and form("compares").match(one_line(question)):
-        with retriever.listing(decision, where) as rows:
-            reading = collection.catalogue.read(question, rows.words.documents(rows.searches)).reading
+        with scope.admitted() as admitted:
+            reading = admitted.read(question).reading
         told = _compared(question, reading, guarded, search, before_remote)
     return told
 

@@ -7,13 +7,11 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from carag.generation.collection.told import Told, ToldCode
-from carag.generation.guarded import citation_of
+from carag.generation.guarded import Told, ToldCode, citation_of
 from carag.generation.marks import escaped
 from carag.labelling.document import ActKind
 from carag.retrieval.evidence import Topic
 from carag.retrieval.listing.acts import acted, changed
-from carag.retrieval.listing.admitted import Admitted
 from carag.retrieval.reading.collective import choose
 from carag.retrieval.successors import successors
 from carag.visible import visible_line
@@ -21,11 +19,8 @@ from carag.visible import visible_line
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from carag.policy import Decision, Where
-    from carag.retrieval import Retriever
-    from carag.retrieval.authority import Inquiry
     from carag.retrieval.evidence import Evidence
-    from carag.retrieval.listing.admitted import Catalogued
+    from carag.retrieval.listing.admitted import Admitted, Scope
     from carag.retrieval.reading.collective import Choice
 
 
@@ -37,38 +32,27 @@ _UNDATED: Final = 1 << 30
 _DONE: Final = {ActKind.REPLACES: "replaced", ActKind.WITHDRAWS: "withdrawn", ActKind.AMENDS: "amended"}
 
 
-def listed(
-    question: str,
-    collection: Catalogued,
-    retriever: Retriever,
-    decision: Decision,
-    where: Where,
-    authority: Inquiry | None,
-) -> Told | None:
+def listed(question: str, scope: Scope) -> Told | None:
     """List or count the documents that a question asks for; None if it is not certain to ask for documents."""
-    with retriever.listing(decision, where) as rows:
-        admitted = Admitted(collection, decision, where, rows)
-        if (found := chosen(question, collection, admitted, decision, authority)) is not None:
+    with scope.admitted() as admitted:
+        if (found := chosen(question, admitted)) is not None:
             return _told(*found, admitted)
-        one = acted(question, collection, admitted, decision, where)
+        one = acted(question, admitted)
         if one is None:
             return None
         asked, ids, others = one
         act, said = _DONE[asked.kind], visible_line(asked.said)
         if asked.is_by_it:
-            numbers = _allowed(others, admitted, authority)
-            chunks = admitted.firsts(numbers[:MOST_LISTED])
-            evidence = admitted.evidence(chunks, f"{act} by “{said}”")
-            names = [admitted.name(chunk) for chunk in chunks]
-            return _lines(
-                f"Of the documents that this session may use, “{said}” has {act}:",
-                names,
-                evidence,
-                len(numbers),
-            )
-    if decision.known_at is not None:
+            chunks = admitted.firsts(others)
+            allowed = admitted.allowed(chunk.document_id for chunk in chunks)
+            chunks = [chunk for chunk in chunks if chunk.document_id in allowed]
+            evidence = admitted.evidence(chunks[:MOST_LISTED], f"{act} by “{said}”")
+            names = [admitted.name(chunk) for chunk in chunks[:MOST_LISTED]]
+            return _lines(f"{act.capitalize()} by “{said}”:", names, evidence, len(chunks))
+    if scope.decision.known_at is not None:
         return None
-    # Outside `listing`, because the successors are read at an instant of their own.
+    # Outside `admitted`, because the successors are read at an instant of their own.
+    collection, _, decision, where, authority = scope
     evidence, news = successors(collection, ids, decision, where, after=-1, authority=authority)
     by = {each.passage.chunk_id for each in news if each.act is asked.kind}
     kept = tuple(passage for passage in evidence.passages if passage.chunk_id in by)
@@ -77,21 +61,14 @@ def listed(
     return _lines(f"“{said}” was {act} by:", names, evidence, len(names))
 
 
-def chosen(
-    question: str,
-    collection: Catalogued,
-    admitted: Admitted,
-    decision: Decision,
-    authority: Inquiry | None,
-) -> tuple[Choice, list[int], int] | None:
+def chosen(question: str, admitted: Admitted) -> tuple[Choice, list[int], int] | None:
     """Choose documents: what is asked for, their numbers in the order shown, and how many there are to choose from.
 
-    ``authority`` is asked about them, and those that it does not allow are not counted either.
+    An authority is asked about them, and those that it does not allow are not counted either.
     """
-    catalogue, vocabulary = collection.catalogue, collection.profile.vocabulary
-    understood = catalogue.read(question, admitted.numbers)
-    declared, records = catalogue.declared, understood.records
-    rules = vocabulary.intents.named(decision.intents)
+    scope, understood = admitted.scope, admitted.read(question)
+    vocabulary, declared = scope.collection.profile.vocabulary, scope.collection.catalogue.declared
+    records, rules = understood.records, vocabulary.intents.named(scope.decision.intents)
     choice = choose(
         question,
         understood.reading,
@@ -106,25 +83,16 @@ def chosen(
         return None
     found, days, ids = choice.found, records.dated, records.ids
     if choice.changed:
-        found = found & changed(choice, collection.store, records, vocabulary.zone, decision)
+        found = found & changed(choice, records, scope)
     at = np.flatnonzero(found & (days > 0) if choice.order else found).tolist()
-    if authority is not None:
-        allowed = authority.allows(ids[one] for one in at)
-        at = [one for one in at if ids[one] in allowed]
+    allowed = set(admitted.allowed(ids[one] for one in at))
+    at = [one for one in at if ids[one] in allowed]
     sign = 1 if choice.order == "oldest" else -1
     at.sort(key=lambda one: (sign * int(days[one]) if days[one] else _UNDATED, ids[one]))
-    many = len(at)
+    taken = at
     if choice.order:
-        at = at[: choice.many] or [one for one in at if days[one] == days[at[0]]]
-    return choice, records.numbers[at].tolist(), many
-
-
-def _allowed(numbers: list[int], admitted: Admitted, authority: Inquiry | None) -> list[int]:
-    if authority is None:
-        return numbers
-    ids = [one.document_id for one in admitted.firsts(numbers)]
-    allowed = authority.allows(ids)
-    return [number for number, id_ in zip(numbers, ids, strict=True) if id_ in allowed]
+        taken = at[: choice.many] or [one for one in at if days[one] == days[at[0]]]
+    return choice, records.numbers[taken].tolist(), len(at)
 
 
 def _told(choice: Choice, numbers: list[int], many: int, admitted: Admitted) -> Told:

@@ -6,10 +6,8 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from carag.generation.collection.lists import chosen
-from carag.generation.collection.told import Told, ToldCode
-from carag.generation.guarded import citation_of
+from carag.generation.guarded import Told, ToldCode, citation_of
 from carag.generation.marks import escaped
-from carag.retrieval.listing.admitted import Admitted
 from carag.retrieval.listing.texts import headings_of, runs_of, section_span, table_span
 from carag.retrieval.reading import read_question
 from carag.retrieval.reading.collective import title_words
@@ -20,11 +18,8 @@ from carag.visible import visible, visible_line
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from carag.policy import Decision, Where
-    from carag.retrieval import Retriever
-    from carag.retrieval.authority import Inquiry
     from carag.retrieval.evidence import Evidence
-    from carag.retrieval.listing.admitted import Catalogued
+    from carag.retrieval.listing.admitted import Admitted, Scope
     from carag.retrieval.listing.texts import Piece, Run
     from carag.retrieval.reading.forms import Part
 
@@ -45,15 +40,7 @@ _CUT: Final = "Only the beginning is shown here: it goes on in the document."
 
 
 def part_told(
-    question: str,
-    collection: Catalogued,
-    retriever: Retriever,
-    decision: Decision,
-    where: Where,
-    authority: Inquiry | None,
-    search: Callable[[str], Evidence],
-    *,
-    summarises: bool,
+    question: str, scope: Scope, search: Callable[[str], Evidence], *, summarises: bool
 ) -> Told | None:
     """Show the part of a document that a question asks for; None if it is not certain to ask for one.
 
@@ -63,13 +50,12 @@ def part_told(
     if part is None or (part.is_summary and summarises):
         return None
     is_table = part.section is None and not part.is_outline
-    # Before `listing`, because a search reads at an instant of its own.
+    # Before `admitted`, because a search reads at an instant of its own.
     ids = [one.document_id for one in search(part.ways[0][0]).shown] if is_table else []
-    with retriever.listing(decision, where) as rows:
-        admitted = Admitted(collection, decision, where, rows)
+    with scope.admitted() as admitted:
         for heading, words in part.ways:
-            asked = _without_names(heading, collection, admitted) if is_table else title_words(heading)
-            for number in _meant(words, ids, collection, admitted, decision, authority):
+            asked = _without_names(heading, admitted) if is_table else title_words(heading)
+            for number in _meant(words, ids, admitted):
                 runs = runs_of(admitted.whole(number))
                 told = (
                     _outline(runs, asked, admitted) if part.is_outline else _span(runs, part, asked, admitted)
@@ -79,18 +65,10 @@ def part_told(
     return None
 
 
-def _meant(
-    words: str,
-    found: Sequence[str],
-    collection: Catalogued,
-    admitted: Admitted,
-    decision: Decision,
-    authority: Inquiry | None,
-) -> list[int]:
+def _meant(words: str, found: Sequence[str], admitted: Admitted) -> list[int]:
     """Return the one document that some words name, if it is certain; without words, the first of those found."""
-    understood = collection.catalogue.read(words or "documents", admitted.numbers)
-    numbers, records = admitted.numbers.tolist(), understood.records
-    of = dict(zip(records.ids, numbers, strict=True))
+    understood, numbers = admitted.read(words or "documents"), admitted.numbers.tolist()
+    records, of = understood.records, dict(zip(understood.records.ids, numbers, strict=True))
     if not words:
         return [of[id_] for id_ in dict.fromkeys(found) if id_ in of][:_DOCUMENTS]
     named, rest = set[int](), _NOUN.sub("", words)
@@ -99,24 +77,21 @@ def _meant(
         rest = rest.replace(one.text, "")
     if not named or title_words(rest):
         asked, plain = title_words(_NOUN.sub("", words)), words.strip(" \"'“”‘’").removeprefix("the ")
-        named = {
-            n
-            for n, title in zip(numbers, records.titles, strict=True)
-            if asked and asked <= title_words(title)
-        }
+        titles = map(title_words, records.titles)
+        named = {n for n, title in zip(numbers, titles, strict=True) if asked and asked <= title}
         named = {of[plain]} if plain in of else named
-    if not named and (choice := chosen(f"List {words}", collection, admitted, decision, authority)):
+    if not named and (choice := chosen(f"List {words}", admitted)):
         named = {*choice[1]}
     ids = [id_ for id_, number in of.items() if number in named]
-    return [*named] if len(ids) == 1 and (authority is None or authority.allows(ids)) else []
+    return [*named] if len(ids) == 1 and admitted.allowed(ids) else []
 
 
-def _without_names(what: str, collection: Catalogued, admitted: Admitted) -> frozenset[str]:
+def _without_names(what: str, admitted: Admitted) -> frozenset[str]:
     """Return the words by which a table is asked for, without those that name documents."""
-    reading, rest = collection.catalogue.read(what, admitted.numbers).reading, unread(what)
+    reading, rest = admitted.read(what).reading, unread(what)
     for one in (*reading.entities, *reading.titles):
         rest = re.sub(rf"{re.escape(one.text)}(?:['’]s?\b)?", " ", rest)
-    kinds = collection.catalogue.declared.kinds
+    kinds = admitted.scope.collection.catalogue.declared.kinds
     return title_words(kinds.without(rest) if kinds else rest)
 
 

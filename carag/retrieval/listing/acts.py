@@ -14,63 +14,58 @@ from carag.retrieval.successors import was_admitted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from zoneinfo import ZoneInfo
 
     from numpy.typing import NDArray
 
-    from carag.policy import Decision, Where
-    from carag.retrieval.listing.admitted import Admitted, Catalogued
+    from carag.retrieval.listing.admitted import Admitted, Scope
     from carag.retrieval.reading import Documents
     from carag.retrieval.reading.collective import Choice
     from carag.retrieval.reading.forms import Acted
-    from carag.store.store import CorpusStore
 
 
-def acts_among(store: CorpusStore, numbers: Sequence[int], decision: Decision) -> list[Done]:
+def _acts_among(scope: Scope, numbers: Sequence[int]) -> list[Done]:
     """Return what some documents, given by number, have done to one another by the session's instant."""
-    facts = [one for one in store.documents.facts_in(numbers) if "public_at" in one]
+    facts = [one for one in scope.collection.store.documents.facts_in(numbers) if "public_at" in one]
     ids = {one["id"] for one in facts}
     ended = [
         Done(ActKind.REPLACES, one["public_at"], one["id"], one["supersedes"])
         for one in facts
         if one["supersedes"] in ids
     ]
-    return [act for act in (*ended, *done(facts)) if act.at <= decision.as_of]
+    return [act for act in (*ended, *done(facts)) if act.at <= scope.decision.as_of]
 
 
-def changed(
-    choice: Choice, store: CorpusStore, records: Documents, zone: ZoneInfo, decision: Decision
-) -> NDArray[np.bool_]:
+def changed(choice: Choice, records: Documents, scope: Scope) -> NDArray[np.bool_]:
     """Tell which of some documents others of them have changed, as and when a question asks."""
-    first, last = choice.days
+    (first, last), zone = choice.days, scope.collection.profile.vocabulary.zone
     found = {
         act.to
-        for act in acts_among(store, records.numbers.tolist(), decision)
+        for act in _acts_among(scope, records.numbers.tolist())
         if act.kind in choice.changed and first <= from_minutes(act.at).astimezone(zone).toordinal() <= last
     }
     return np.array([one in found for one in records.ids], np.bool_)
 
 
-def acted(
-    question: str, collection: Catalogued, admitted: Admitted, decision: Decision, where: Where
-) -> tuple[Acted, list[str], list[int]] | None:
+def acted(question: str, admitted: Admitted) -> tuple[Acted, list[str], list[int]] | None:
     """Read a question about acts on a document, or by it; None if it is not one.
 
     The document may be one that the session could use at an earlier instant. Returns its ids and, if it asks what the
     document has done, the numbers of the documents to which.
     """
+    scope = admitted.scope
+    labels = scope.collection.store.labels.ended(scope.decision.as_of, known_at=admitted.known_at)
     ended = [
         number
-        for number, label in collection.store.labels.ended(decision.as_of, known_at=admitted.known_at)
-        if where.admits(label.metadata) and was_admitted(decision, label)
+        for number, label in labels
+        if scope.where.admits(label.metadata) and was_admitted(scope.decision, label)
     ]
     numbers = np.union1d(admitted.numbers, np.array(ended, np.int64))
-    understood = collection.catalogue.read(question, numbers)
+    understood = scope.collection.catalogue.read(question, numbers)
     number_of = dict(zip(understood.records.ids, numbers.tolist(), strict=True))
     asked = read_acted(question, understood.reading, number_of)
     if asked is None:
         return None
     ids = [id_ for id_, number in number_of.items() if number in asked.documents]
-    acts = acts_among(collection.store, numbers.tolist(), decision) if asked.is_by_it else []
+    acts = _acts_among(scope, numbers.tolist()) if asked.is_by_it else []
     others = {number_of[act.to] for act in acts if act.by in ids and act.kind is asked.kind}
     return asked, ids, sorted(others & set(admitted.numbers.tolist()))

@@ -5,24 +5,25 @@ A document without such a passage does not exist here: nothing is counted, named
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from functools import cached_property
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 import numpy as np
 
 from carag.labelling.naming import named
 from carag.retrieval.evidence import Evidence, Topic, Withheld
 from carag.retrieval.retriever import Searchable, disagreement, passage_of, shared_with
-from carag.store.values import EVER
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
     from carag.policy import Decision, Where
-    from carag.retrieval.catalogue import Catalogue
-    from carag.retrieval.retriever import Rows
+    from carag.retrieval.authority import Inquiry
+    from carag.retrieval.catalogue import Catalogue, Understood
+    from carag.retrieval.retriever import Retriever, Rows
     from carag.store.values import StoredChunk
 
 
@@ -39,19 +40,33 @@ class Catalogued(Searchable, Protocol):
         ...
 
 
+class Scope(NamedTuple):
+    """What one request may use of a store, and how it is read."""
+
+    collection: Catalogued
+    retriever: Retriever
+    decision: Decision
+    where: Where
+    authority: Inquiry | None
+
+    @contextmanager
+    def admitted(self) -> Iterator[Admitted]:
+        """Lend the documents that may be used, at one instant, until the context ends."""
+        with self.retriever.listing(self.decision, self.where) as rows:
+            yield Admitted(self, rows)
+
+
 class Admitted:
     """The documents that a session may use, by their numbers in the store.
 
     Labels that were closed since the instant of the rows do not count, so that what was withdrawn is not named.
     """
 
-    def __init__(self, collection: Catalogued, decision: Decision, where: Where, rows: Rows) -> None:
-        self._collection, self._decision, self._where = collection, decision, where
-        self.known_at = rows.known_at
-        store = collection.store
-        self._until = store.known() if decision.known_at is None else rows.known_at
+    def __init__(self, scope: Scope, rows: Rows) -> None:
+        self.scope, self.known_at = scope, rows.known_at
+        self._rows, store = rows, scope.collection.store
+        self._until = store.known() if scope.decision.known_at is None else rows.known_at
         self._gone = store.labels.closed(after=self.known_at, until=self._until)
-        self._rows = rows
 
     @cached_property
     def _passages(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -69,6 +84,14 @@ class Admitted:
             return np.unique(self._passages[1])
         return self._rows.words.documents(self._rows.searches)
 
+    def read(self, question: str) -> Understood:
+        """Read a question among the documents."""
+        return self.scope.collection.catalogue.read(question, self.numbers)
+
+    def allowed(self, ids: Iterable[str]) -> Collection[str]:
+        """Return those of some documents that an authority outside the store allows."""
+        return [*ids] if self.scope.authority is None else self.scope.authority.allows(ids)
+
     def firsts(self, numbers: Sequence[int]) -> list[StoredChunk]:
         """Read the first passage of each of some documents, in the order given."""
         keys, of = self._passages
@@ -80,18 +103,18 @@ class Admitted:
         return self._read(keys[of == number].tolist())
 
     def _read(self, keys: Sequence[int]) -> list[StoredChunk]:
-        chunks = self._collection.store.chunks(keys, known_at=self._until if self._until >= 0 else EVER)
+        chunks = self.scope.collection.store.chunks(keys, known_at=self._until)
         for one in chunks:  # the store tests again, as for every passage that leaves
-            if self._decision.reasons_for(one) or not self._where.admits(one.metadata):
+            if self.scope.decision.reasons_for(one) or not self.scope.where.admits(one.metadata):
                 raise disagreement()
         return chunks
 
     def evidence(self, chunks: Sequence[StoredChunk], understood: str) -> Evidence:
         """Return passages as evidence, for the record; their similarity is 0, as nothing was compared with them."""
-        citation = self._collection.profile.vocabulary.citation
+        citation = self.scope.collection.profile.vocabulary.citation
         return Evidence(
             tuple(passage_of(one, 0.0, citation) for one in chunks),
-            Withheld(self._decision.withheld),
+            Withheld(self.scope.decision.withheld),
             PLAN,
             len(self._passages[0]),
             self.known_at if self.known_at >= 0 else None,
@@ -102,6 +125,6 @@ class Admitted:
     def name(self, chunk: StoredChunk) -> str:
         """Name the document of a passage as citations do, without the passage's place in it, and with its date."""
         stated = {**chunk.stated, "part": "", "id": chunk.document_id}
-        name = ", ".join(named(self._collection.profile.vocabulary.citation, stated))
-        day = str(stated.get(self._collection.catalogue.declared.dated or "") or "")
+        name = ", ".join(named(self.scope.collection.profile.vocabulary.citation, stated))
+        day = str(stated.get(self.scope.collection.catalogue.declared.dated or "") or "")
         return name if day in name else f"{name}, {day}"

@@ -173,9 +173,9 @@ def table_span(
     """
     found = []
     for table in tables_of(text):
-        above = " ".join(text[slice(*span)] for span in table.captions)
-        if words and words <= reduced(above):
-            heads = [cell.span[0] for head in table.heads for cell in head]
-            begins = [*(span[0] for span in table.captions), *heads, table.rows[0].label[0]]
-            found.append((len(table.rows), min(begins), table.rows[-1].cells[-1].span[1]))
+        lines = [(span[0], reduced(text[slice(*span)])) for span in table.captions]
+        above = frozenset[str]().union(*(has for _, has in lines))
+        if words and words <= above and ("comprehensive" in words or "comprehensive" not in above):
+            begins = min(start for start, has in lines if has & words)
+            found.append((len(table.rows), begins, table.rows[-1].cells[-1].span[1]))
     return max(found)[1:] if found else None
