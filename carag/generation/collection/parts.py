@@ -125,7 +125,8 @@ def _outline(runs: Sequence[Run], asked: frozenset[str], admitted: Admitted) -> 
             said = one.sentence
             if len(said) > _SENTENCE:
                 said = f"{said[:_SENTENCE].rsplit(' ', 1)[0]} …"
-            line = f"- {one.text}{': ' if said else ''}{said}"
+            between = ": " if said and any(map(str.isalpha, one.text)) else " "
+            line = f"- {one.text}{between}{said}".rstrip()
             found.append((run.pieces(one.start, one.start + 1)[0][0], line))
     if not found:
         return None

@@ -169,7 +169,7 @@ class _Reader:
 
     def topic(self) -> None:
         """Take the words that titles must have; if no title has them, texts may be meant."""
-        match = form("topic").search(self.text)
+        match = form("topic_in").search(self.text) or form("topic").search(self.text)
         if match is None:
             return
         said = match["words"].strip(" \"'“”‘’.,")
