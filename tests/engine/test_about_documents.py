@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 import tempfile
 from datetime import UTC, date, datetime
@@ -339,3 +340,32 @@ def test_a_longer_list_is_cut_and_says_so(tmp_path: Path) -> None:
     assert listed.text.endswith(f"Only {MOST_LISTED} of them are named here; 3 more are not.")
     assert counted.text.startswith(f"{many} documents")
     assert len(counted.citations) == MOST_COUNTED
+
+
+def test_a_comparison_answers_for_each_name_in_one_record(firm: Engine) -> None:
+    """Side by side, in the order of the question; every mark is that of a citation, and of a hit of the record."""
+    answer = firm.ask("Compare the cap of Gold Loans and Travel Policy", STAFF)
+    assert answer.why == "COMPARED"
+    gold, travel = answer.text.split("\n\n")
+    assert gold.startswith("Gold Loans:\n")
+    assert travel.startswith("Travel Policy:\n")
+    marks = {int(one) for one in re.findall(r"\[(\d+)\]", answer.text)}
+    assert marks == {one.number for one in answer.citations}
+    named = [chunk for chunk, _ in answer.receipt.passages]
+    assert [named[one.number - 1] for one in answer.citations] == [one.chunk_id for one in answer.citations]
+    assert "p/2" in {one.document_id for one in answer.citations}
+    assert verify_receipt(answer.receipt.to_bytes(), firm.vkey).verdict is Verdict.VERIFIED
+
+
+def test_a_table_is_shown_whole_with_its_heads(tmp_path: Path) -> None:
+    """Although it was cut into several passages, each of which is cited."""
+    rows = "\n".join(f"Branch {n} | {n} | {n + 1}" for n in range(1, 120))
+    text = f"Figures follow.\n\nBranch statement\nBranch | 2022 | 2021\n{rows}\n"
+    with Engine.open(tmp_path, profile="generic", embedder="wordllama") as engine:
+        engine.add([Document(id="t", text=text, bits=(), metadata={"title": "Figures", "kind": "memo"})])
+        answer = engine.ask("Show the branch statement as a table", STAFF)
+    assert answer.why == "SHOWN"
+    shown = re.sub(r" \[\d+\]$", "", answer.text, flags=re.MULTILINE)
+    assert shown.endswith(f"Branch statement\nBranch | 2022 | 2021\n{rows}")
+    assert len(answer.citations) > 1
+    assert answer.complete

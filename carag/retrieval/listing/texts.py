@@ -120,7 +120,7 @@ def headings_of(text: str) -> list[Heading]:
 
 
 def section_span(text: str, section: Section) -> tuple[int, int] | None:
-    r"""Return start and end of a numbered section; None if there is none, or if it is not certain where it ends.
+    r"""Return start and end of a numbered section; None if it is absent, or if its end is not certain.
 
     Examples
     --------
