@@ -14,6 +14,7 @@ from carag.retrieval.reading.collective import Choice, choose, title_words
 from carag.retrieval.reading.forms import read_compared, read_part
 
 GENERIC, EDGAR = (Declared.of(Profile.open(name)) for name in ("generic", "edgar"))
+VOCABULARY = Profile.open("generic").vocabulary
 MEMOS = Documents(
     [
         Described(1, "a", title="Gold loans", dated=date(2024, 4, 20)),
@@ -34,26 +35,18 @@ FILINGS = Documents(
 
 def memos(question: str) -> Choice | None:
     reading = read_question(question)
-    return choose(
-        question,
-        reading,
-        MEMOS,
-        GENERIC,
-        lambda name: FIELDS.get(name, [""] * 3),
-        profile="memos",
-        fields=FIELDS,
-    )
+    return choose(question, reading, MEMOS, GENERIC, VOCABULARY, (), lambda name: FIELDS.get(name, [""] * 3))
 
 
 def filings(question: str) -> Choice | None:
     reading = read_question(question, names=NAMES, kinds=EDGAR.kinds)
-    return choose(question, reading, FILINGS, EDGAR, lambda _: [""] * 3, profile="edgar", fields=())
+    return choose(question, reading, FILINGS, EDGAR, Profile.open("edgar").vocabulary, (), lambda _: [""] * 3)
 
 
 @pytest.mark.parametrize(
     ("question", "ids"),
     [
-        ("How many memos are there?", "abc"),
+        ("How many documents are there?", "abc"),
         ("Which policies did Human Resources issue?", ""),
         ("List all documents of the Risk department", "ab"),
         ("List documents on gold", "ac"),
@@ -106,7 +99,7 @@ def test_filings_are_chosen_by_company_form_and_date(question: str, ids: str | N
 
 
 @given(
-    st.sampled_from(["How many memos are there", "List documents on gold"]),
+    st.sampled_from(["How many documents are there", "List documents on gold"]),
     st.from_regex(r"[b-df-hj-np-tv-z]{5,9}", fullmatch=True),
 )
 def test_one_word_more_is_not_read(question: str, word: str) -> None:

@@ -68,17 +68,8 @@ def chosen(question: str, admitted: Admitted) -> tuple[Choice, list[int], int] |
     """
     scope, understood = admitted.scope, admitted.read(question)
     vocabulary, declared = scope.collection.profile.vocabulary, scope.collection.catalogue.declared
-    records, rules = understood.records, vocabulary.intents.named(scope.decision.intents)
-    choice = choose(
-        question,
-        understood.reading,
-        records,
-        declared,
-        understood.stated,
-        profile=vocabulary.profile,
-        fields=understood.fields.keys() - {declared.title, *declared.numbers},
-        intents=[phrase for rule in rules for phrase in rule.phrases],
-    )
+    records, intents = understood.records, scope.decision.intents
+    choice = choose(question, understood.reading, records, declared, vocabulary, intents, understood.stated)
     if choice is None:
         return None
     found, days, ids = choice.found, records.dated, records.ids

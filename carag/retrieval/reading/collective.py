@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from carag.labelling.document import ActKind
+    from carag.policy import Vocabulary
     from carag.retrieval.reading.declared import Declared
     from carag.retrieval.reading.documents import Documents
     from carag.retrieval.reading.periods import Period
@@ -76,34 +77,23 @@ def choose(
     reading: Reading,
     records: Documents,
     declared: Declared,
+    vocabulary: Vocabulary,
+    intents: Iterable[str],
     stated: Callable[[str], Sequence[str]],
-    *,
-    profile: str,
-    fields: Iterable[str],
-    intents: Iterable[re.Pattern[str]] = (),
 ) -> Choice | None:
     """Choose the documents that a question asks for; None if it is not certain to ask for documents.
 
-    Parameters
-    ----------
-    reading, records : Reading, Documents
-        What the question names, read among the documents.
-    stated : callable
-        Returns a text field of each document, in lower case.
-    profile : str
-        Its name in the plural names its documents, as in "How many circulars ...?".
-    fields : iterable of str
-        The text fields whose values a question may name.
-    intents : iterable of pattern
-        The phrases by which the policy was tightened, so that they need no other reading.
+    - ``reading``: what the question names, read among the documents, which are ``records``.
+    - ``vocabulary``: its profile's name in the plural names its documents, as in "How many circulars ...?".
+    - ``intents``: those by which the policy was tightened, so that their phrases need no other reading.
+    - ``stated``: returns a text field of each document, in lower case.
     """
     one = _Reader(question, reading, records, declared)
     counts = one.begins("count")
     if reading.numbers or reading.sections or not (counts or one.begins("list")):
         return None
-    nouns = re.compile(
-        f"{form('nouns').pattern}|\\b{re.escape(profile.removesuffix('s'))}s?\\b", re.IGNORECASE
-    )
+    own = re.escape(vocabulary.profile.removesuffix("s"))
+    nouns = re.compile(rf"{form('nouns').pattern}|\b{own}s?\b", re.IGNORECASE)
     periods, one.text = periods_of(one.text)
     has_kind = one.names()
     one.topic()
@@ -114,8 +104,10 @@ def choose(
         one.authority(stated(name))
     has_noun = bool(one.take(nouns))
     if len(one.left()) <= _MOST_LEFT:
+        named = {declared.title, *declared.numbers}
+        fields = [name for name, kind in vocabulary.metadata.items() if kind == "text" and name not in named]
         has_kind |= one.values({name: stated(name) for name in fields}, nouns)
-    for phrase in intents:
+    for phrase in (phrase for rule in vocabulary.intents.named(intents) for phrase in rule.phrases):
         one.said += map(visible_line, one.take(phrase))
     one.take(form("done"))
     if one.left() or not one.is_certain or not (has_noun or has_kind) or (counts and order):
