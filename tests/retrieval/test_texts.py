@@ -13,8 +13,8 @@ from carag.retrieval.reading.collective import title_words
 from carag.store.values import StoredChunk
 
 RULES = (
-    "Contents\n1 Scope 3\n2 Terms 4\n\n1 Scope\nAll branches.\n2 Terms\nThese apply:\n1. cash\n2. gold\n3 Limits\n"
-    "Ten.\n"
+    "Contents\n1 Scope 3\n2 Terms 4\n\n1 Scope\nAll branches.\n2 Terms\nThese apply:\n1. Cash\n2. Gold\n3 Limits\n"
+    "Ten.\n3\n"
     "Annex I\nForms."
 )
 
@@ -47,16 +47,16 @@ def test_a_run_is_the_text_between_two_gaps(text: str, missing: set[int]) -> Non
 @pytest.mark.parametrize(
     ("kind", "number", "said"),
     [
-        ("section", "1", "1 Scope\nAll branches.\n"),
-        ("clause", "3", "3 Limits\nTen.\n"),
-        ("section", "2", None),  # whether "3 Limits" goes on in the list is not certain
+        ("section", "1", None),  # it may be an item of the list
+        ("clause", "3", "3 Limits\nTen.\n3\n"),
+        ("section", "2", None),
         ("section", "4", None),
         ("article", "1", None),
         ("annex", "i", "Annex I\nForms."),
     ],
 )
 def test_a_section_ends_where_the_next_begins(kind: str, number: str, said: str | None) -> None:
-    """A line of the table of contents is not a section; where the end is not certain, nothing is found."""
+    """A line of the table of contents is not a section, nor is a page number; what is not certain is not found."""
     span = section_span(RULES, Section(kind, number))
     assert (None if span is None else RULES[slice(*span)]) == said
 
@@ -85,3 +85,13 @@ def test_a_table_is_found_by_the_lines_above_it() -> None:
     assert text[slice(*span)].split("\n")[0] == "Consolidated Statements of Income"
     assert text[slice(*span)].endswith("Costs | 9 | 10")
     assert table_span(text, title_words("balance sheet"), title_words) is None
+
+
+def test_a_list_inside_a_section_does_not_end_it_unless_it_may_be_the_next() -> None:
+    """Item 3 after items 1 and 2 may be of the list, or the section after 2."""
+    text = "Terms\nSection 2 Terms\n1. Cash\n2. Gold\n{}. Silver\nNone.\n"
+    assert section_span(text.format(4), Section("section", "2")) is None  # "2. Gold" may be meant
+    text = text.replace("2. Gold\n", "")
+    span = section_span(text.format(4), Section("section", "2"))
+    assert span is not None
+    assert text.format(4)[slice(*span)].endswith("None.\n")

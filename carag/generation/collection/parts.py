@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Final
 
 from carag.generation.collection.lists import chosen
 from carag.generation.guarded import Told, ToldCode, citation_of
 from carag.generation.marks import escaped
+from carag.retrieval.listing.named import documents_named, left_over
 from carag.retrieval.listing.texts import headings_of, runs_of, section_span, table_span
 from carag.retrieval.reading import read_question
 from carag.retrieval.reading.collective import title_words
 from carag.retrieval.reading.forms import read_part
-from carag.retrieval.reading.question import unread
 from carag.visible import visible, visible_line
 
 if TYPE_CHECKING:
@@ -32,10 +31,6 @@ _SENTENCE: Final = 300
 """Characters of the sentence below a heading that are shown."""
 _DOCUMENTS: Final = 3
 """Documents of the passages found in which a table is looked for."""
-_NOUN: Final = re.compile(
-    r"\b(?:circulars?|directions?|documents?|files?|polic(?:y|ies)|memos?|reports?)\b", re.IGNORECASE
-)
-"""Words before a title that say what the document is."""
 _CUT: Final = "Only the beginning is shown here: it goes on in the document."
 
 
@@ -51,10 +46,15 @@ def part_told(
         return None
     is_table = part.section is None and not part.is_outline
     # Before `admitted`, because a search reads at an instant of its own.
-    ids = [one.document_id for one in search(part.ways[0][0]).shown] if is_table else []
+    ids = [one.document_id for one in search(part.ways[-1][0]).shown] if is_table else []
     with scope.admitted() as admitted:
         for heading, words in part.ways:
-            asked = _without_names(heading, admitted) if is_table else title_words(heading)
+            declared = scope.collection.catalogue.declared
+            asked = (
+                left_over(heading, admitted.read(heading or words), declared)
+                if is_table
+                else title_words(heading)
+            )
             for number in _meant(words, ids, admitted):
                 runs = runs_of(admitted.whole(number))
                 told = (
@@ -67,32 +67,15 @@ def part_told(
 
 def _meant(words: str, found: Sequence[str], admitted: Admitted) -> list[int]:
     """Return the one document that some words name, if it is certain; without words, the first of those found."""
-    understood, numbers = admitted.read(words or "documents"), admitted.numbers.tolist()
-    records, of = understood.records, dict(zip(understood.records.ids, numbers, strict=True))
+    understood, declared = admitted.read(words or "documents"), admitted.scope.collection.catalogue.declared
+    of = dict(zip(understood.records.ids, admitted.numbers.tolist(), strict=True))
     if not words:
         return [of[id_] for id_ in dict.fromkeys(found) if id_ in of][:_DOCUMENTS]
-    named, rest = set[int](), _NOUN.sub("", words)
-    for one in (*understood.reading.numbers, *understood.reading.titles):
-        named |= {*map(int, one.keys)}
-        rest = rest.replace(one.text, "")
-    if not named or title_words(rest):
-        asked, plain = title_words(_NOUN.sub("", words)), words.strip(" \"'“”‘’").removeprefix("the ")
-        titles = map(title_words, records.titles)
-        named = {n for n, title in zip(numbers, titles, strict=True) if asked and asked <= title}
-        named = {of[plain]} if plain in of else named
+    named = documents_named(words, understood, declared)
     if not named and (choice := chosen(f"List {words}", admitted)):
-        named = {*choice[1]}
+        named = choice[1]
     ids = [id_ for id_, number in of.items() if number in named]
-    return [*named] if len(ids) == 1 and admitted.allowed(ids) else []
-
-
-def _without_names(what: str, admitted: Admitted) -> frozenset[str]:
-    """Return the words by which a table is asked for, without those that name documents."""
-    reading, rest = admitted.read(what).reading, unread(what)
-    for one in (*reading.entities, *reading.titles):
-        rest = re.sub(rf"{re.escape(one.text)}(?:['’]s?\b)?", " ", rest)
-    kinds = admitted.scope.collection.catalogue.declared.kinds
-    return title_words(kinds.without(rest) if kinds else rest)
+    return [of[ids[0]]] if len(ids) == 1 and admitted.allowed(ids) else []
 
 
 def _span(runs: Sequence[Run], part: Part, asked: frozenset[str], admitted: Admitted) -> Told | None:
@@ -100,7 +83,11 @@ def _span(runs: Sequence[Run], part: Part, asked: frozenset[str], admitted: Admi
     spans = []
     for run in runs:
         section = part.section
-        span = section_span(run.text, section) if section else table_span(run.text, asked, title_words)
+        span = (
+            section_span(run.text, section)
+            if section
+            else table_span(run.text, asked - {"table"}, title_words)
+        )
         if span is not None:
             spans.append((run, *span))
     if not spans or (part.section is not None and len(spans) > 1):
@@ -109,7 +96,7 @@ def _span(runs: Sequence[Run], part: Part, asked: frozenset[str], admitted: Admi
     pieces = run.pieces(start, min(end, start + _MOST))
     lines = [f"{escaped(visible(text.strip()))} [{at}]" for at, (_, text) in enumerate(pieces, start=1)]
     chunks = [chunk for chunk, _ in pieces]
-    head = f"{admitted.name(chunks[0])}:"
+    head = f"{admitted.name(chunks[0])}{', as it stands and not summarised' * part.is_summary}:"
     return _shown(ToldCode.SHOWN, [head, *lines], chunks, admitted, is_cut=end - start > _MOST)
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from carag.labelling.acts import Done, done
 from carag.labelling.document import ActKind
 from carag.policy import from_minutes
+from carag.retrieval.listing.named import documents_named
 from carag.retrieval.reading.forms import read_acted
 from carag.retrieval.successors import was_admitted
 
@@ -52,20 +53,22 @@ def acted(question: str, admitted: Admitted) -> tuple[Acted, list[str], list[int
     The document may be one that the session could use at an earlier instant. Returns its ids and, if it asks what the
     document has done, the numbers of the documents to which.
     """
-    scope = admitted.scope
+    asked, scope = read_acted(question), admitted.scope
+    if asked is None:
+        return None
     labels = scope.collection.store.labels.ended(scope.decision.as_of, known_at=admitted.known_at)
     ended = [
         number
         for number, label in labels
         if scope.where.admits(label.metadata) and was_admitted(scope.decision, label)
     ]
-    numbers = np.union1d(admitted.numbers, np.array(ended, np.int64))
-    understood = scope.collection.catalogue.read(question, numbers)
-    number_of = dict(zip(understood.records.ids, numbers.tolist(), strict=True))
-    asked = read_acted(question, understood.reading, number_of)
-    if asked is None:
+    catalogue, numbers = scope.collection.catalogue, np.union1d(admitted.numbers, np.array(ended, np.int64))
+    understood = catalogue.read(asked.said, numbers)
+    named = documents_named(asked.said, understood, catalogue.declared)
+    if not named:
         return None
-    ids = [id_ for id_, number in number_of.items() if number in asked.documents]
+    number_of = dict(zip(understood.records.ids, numbers.tolist(), strict=True))
+    ids = [id_ for id_, number in number_of.items() if number in named]
     acts = _acts_among(scope, numbers.tolist()) if asked.is_by_it else []
     others = {number_of[act.to] for act in acts if act.by in ids and act.kind is asked.kind}
     return asked, ids, sorted(others & set(admitted.numbers.tolist()))

@@ -36,6 +36,7 @@ _ITEM: Final = re.compile(
     r"^[ \t]*\d{1,3}(?:\.\d{1,3})*[.)]?[ \t]+(?=[^\W\d_a-z])(?:[^\n]{1,80}(?<![.;:,])$)?", re.MULTILINE
 )
 """The number of a paragraph, or a heading with its number, such as "4.2 Hotels"."""
+_BARRED: Final = re.compile(r"[^\n]*(?:\n[^\n]*\|[^\n]*)*")
 _SEVERAL: Final = 2
 """The fewest headings that make an outline."""
 _TITLED: Final = 120
@@ -130,24 +131,33 @@ def section_span(text: str, section: Section) -> tuple[int, int] | None:
     '4.2 Hotels\nUp to 90 euro.\n1. In cities 120.\n'
     """
     own, word = section.number, NUMBERED[section.kind]
-    prefix = rf"(?:{word})\s*" if section.kind not in _BARE else rf"(?:(?:{word})\s*)?"
-    begins = re.compile(rf"^[ \t]*{prefix}{re.escape(own)}(?![\w(]|\.\d)[^\n]*", _LINES)
-    next_ = re.compile(rf"^[ \t]*(?:{_HIGHER}|{prefix}(?P<number>\w+(?:\.\w+)*)[.):]?(?=\s|$))", _LINES)
+    is_bare = section.kind in _BARE
+    prefix = rf"^[ \t#]*(?:{word})\s*" if not is_bare else rf"^[ \t#]*(?:(?:{word})\s*)?"
+    # A bare number is followed by words on its line, or it may be that of a page.
+    after = r"[.):]?[ \t]+(?=[^\s\da-z])" if is_bare else r"[.):]?(?=\s|$|[–—-])"
+    begins = [
+        one
+        for one in re.finditer(rf"{prefix}{re.escape(own)}(?-i:{after})[^\n]*", text, _LINES)
+        if not _PAGE.search(one[0])
+    ]
+    next_ = re.compile(rf"{prefix}(?P<number>\w+(?:\.\w+)*)(?-i:{after})", _LINES)
+    higher = re.compile(rf"^[ \t#]*{_HIGHER}", _LINES)
     spans = []
-    for begin in begins.finditer(text):
-        if _PAGE.search(begin[0]):
-            continue
-        end, listed = len(text), 0
-        for match in next_.finditer(text, begin.end()):
-            number = match["number"]
+    for begin in begins:
+        above = higher.search(text, begin.end())
+        end, listed = above.start() if above else len(text), 0
+        for match in next_.finditer(text, begin.end(), end):
+            number = match["number"].casefold()
             goes_on = number == str(listed + 1)
             listed += goes_on
-            if number is None or _follows(number.casefold(), own, is_bare=section.kind in _BARE):
+            if _follows(number, own, is_bare=is_bare):
                 if goes_on and listed > 1:  # the next section, or the next item of a list
                     return None
                 end = match.start()
                 break
         spans.append((begin.start(), end))
+    if is_bare and len(spans) > 1:  # one of them may be an item of a list
+        return None
     return max(spans, key=lambda span: span[1] - span[0], default=None)
 
 
@@ -177,5 +187,7 @@ def table_span(
         above = frozenset[str]().union(*(has for _, has in lines))
         if words and words <= above and ("comprehensive" in words or "comprehensive" not in above):
             begins = min(start for start, has in lines if has & words)
-            found.append((len(table.rows), begins, table.rows[-1].cells[-1].span[1]))
+            end = table.rows[-1].cells[-1].span[1]
+            more = _BARRED.match(text, end)  # rows without figures
+            found.append((len(table.rows), begins, more.end() if more else end))
     return max(found)[1:] if found else None

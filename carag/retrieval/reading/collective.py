@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from carag.retrieval.reading.forms import acts_of, form, one_line
+from carag.retrieval.reading.forms import acts_of, form, one_line, read_acted
 from carag.retrieval.reading.instants import instants_of
 from carag.retrieval.reading.names import words_listed
 from carag.retrieval.reading.periods import LAST_DAY, periods_of
@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 
 _SEVERAL: Final = 10
 """How many are named where a question asks for "the latest documents" without a number."""
-_MOST_LEFT: Final = 8
-"""Words that the values of fields may explain; with more left over, a question asks something else."""
+_MOST_LEFT: Final = 10
+"""Words that nouns and the values of fields may explain; with more left, a question asks something else."""
 _LONGEST: Final = 80
 """Characters in the longest value of a field that a question may name."""
 _ALWAYS: Final = (1, date.max.toordinal())
@@ -68,8 +68,8 @@ class Choice(NamedTuple):
 
 def may_list(question: str) -> bool:
     """Tell whether a question begins like one about the documents themselves, whatever follows."""
-    text = one_line(question).removeprefix("By ").removeprefix("by ")
-    return bool(form("count").match(text) or form("list").match(text))
+    text = one_line(question)
+    return read_acted(question) is not None or any(form(one).match(text) for one in ("count", "list", "bare"))
 
 
 def choose(
@@ -90,7 +90,9 @@ def choose(
     """
     one = _Reader(question, reading, records, declared)
     counts = one.begins("count")
-    if reading.numbers or reading.sections or not (counts or one.begins("list")):
+    is_done = form("what_done").match(one.text) is not None
+    begins = counts or one.begins("list") or form("bare").match(one.text)
+    if reading.numbers or reading.sections or not begins:
         return None
     own = re.escape(vocabulary.profile.removesuffix("s"))
     nouns = re.compile(rf"{form('nouns').pattern}|\b{own}s?\b", re.IGNORECASE)
@@ -102,11 +104,11 @@ def choose(
     order, many = one.order(nouns)
     for name in declared.numbers[:1]:
         one.authority(stated(name))
-    has_noun = bool(one.take(nouns))
     if len(one.left()) <= _MOST_LEFT:
         named = {declared.title, *declared.numbers}
         fields = [name for name, kind in vocabulary.metadata.items() if kind == "text" and name not in named]
         has_kind |= one.values({name: stated(name) for name in fields}, nouns)
+    has_noun = bool(one.take(nouns)) or is_done
     for phrase in (phrase for rule in vocabulary.intents.named(intents) for phrase in rule.phrases):
         one.said += map(visible_line, one.take(phrase))
     one.take(form("done"))
@@ -120,6 +122,8 @@ class _Reader:
 
     def __init__(self, question: str, reading: Reading, records: Documents, declared: Declared) -> None:
         text = one_line(question)
+        for name in ("range_days", "range_months"):
+            text = form(name).sub(r"\g<a> \g<b>\g<d>\g<e>\g<c>\g<d>\g<e>", text)
         for day in instants_of(text) if declared.as_of is not None else ():
             text = text[: day.start] + "\1" * (day.end - day.start) + text[day.end :]
         self.text = self._given = text

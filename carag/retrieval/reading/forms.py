@@ -38,7 +38,8 @@ def _forms() -> dict[str, str]:
 
 def one_line(question: str) -> str:
     """Return a question on one line, without what makes it polite, and without the mark at its end."""
-    return form("polite").sub("", plain(question).replace("\n", " "), count=1).strip(" ?.!")
+    text = form("polite").sub("", plain(question).replace("\n", " "), count=1).strip(" ?.!")
+    return form("tail").sub("", text)
 
 
 def acts_of(match: re.Match[str]) -> frozenset[ActKind]:
@@ -49,8 +50,6 @@ def acts_of(match: re.Match[str]) -> frozenset[ActKind]:
 class Acted(NamedTuple):
     """A question about what was done to a document, or what it has done to others."""
 
-    documents: tuple[int, ...]
-    """The numbers of the documents that may be meant."""
     said: str
     """The document in the question's words."""
     kind: ActKind
@@ -58,19 +57,18 @@ class Acted(NamedTuple):
     """Whether it asks what the document has done."""
 
 
-def read_acted(question: str, reading: Reading, numbers: dict[str, int]) -> Acted | None:
-    """Read such a question; ``numbers`` are those of the documents among which it was read, by id."""
-    text = one_line(question)
-    named = {one.text: tuple(map(int, one.keys)) for one in (*reading.numbers, *reading.titles)}
-    named |= {id_: (number,) for id_, number in numbers.items() if id_ in text}
-    if not named:
-        return None
-    said = max(named, key=len)
-    text = re.sub(rf"[\"'“‘]?{re.escape(said)}[\"'”’]?", "\1", text)
-    for name in ("done_to", "was_done", "done_by"):
-        if match := form(name).fullmatch(text):
+def read_acted(question: str) -> Acted | None:
+    """Read such a question; None if it is not one.
+
+    Examples
+    --------
+    >>> read_acted("What has replaced the Travel Policy?").said
+    'Travel Policy'
+    """
+    for name in ("done_to", "was_done", "done_by", "has_been"):
+        if match := form(name).fullmatch(one_line(question)):
             [kind] = acts_of(match)
-            return Acted(named[said], said, kind, name == "done_by") if named[said] else None
+            return Acted(match["it"].strip("\"'“”‘’"), kind, name == "done_by")
     return None
 
 
@@ -118,15 +116,20 @@ def read_part(question: str, reading: Reading) -> Part | None:
     ('4.2', [('', 'the Travel Policy')])
     """
     text = one_line(question)
-    if match := form("table").fullmatch(text) or form("table_of").fullmatch(text):
-        return Part([(match["what"], "")])
-    if match := form("outline").fullmatch(text):
-        what = match["what"]
+    place = SECTION.search(text)
+    after = form("of").fullmatch(text, place.end()) if place and len(reading.sections) == 1 else None
+    if place and after and form("sums").fullmatch(text, 0, place.start()):
+        return Part([("", after["document"])], reading.sections[0], is_summary=True)
+    if place and after and form("whole").fullmatch(text, 0, place.start()):
+        return Part([("", after["document"])], reading.sections[0])
+    tables = (form(name).fullmatch(text) for name in ("table", "table_of", "table_from"))
+    match = next((one for one in tables if one), None)
+    outline = form("outline").fullmatch(text) or form("outline_has").fullmatch(text)
+    if found := match or outline:
+        what = found["what"]
         parts = [(what[: one.start()], one[0], what[one.end() :]) for one in form("split").finditer(what)]
         ways = [(after, before) if by[0] in "'’" else (before, after) for before, by, after in parts]
-        return Part([("", what), *ways], is_outline=True, is_summary=bool(match["sums"]))
-    place = SECTION.search(text)
-    if place is None or len(reading.sections) != 1 or not form("whole").fullmatch(text, 0, place.start()):
-        return None
-    after = form("of").fullmatch(text, place.end())
-    return Part([("", after["document"])], reading.sections[0]) if after else None
+        if match:
+            return Part([*ways, (what, "")])
+        return Part([("", what), *ways], is_outline=True, is_summary=bool(found["sums"]))
+    return None
