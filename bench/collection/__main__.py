@@ -19,7 +19,7 @@ from typing import Any
 
 from carag import Document, Engine, Session
 from carag.generation import ToldCode
-from carag.labelling.document import Act
+from carag.labelling.document import Act, ActKind
 from carag.policy import infer
 
 NOW = datetime(2026, 11, 29, tzinfo=UTC)
@@ -34,7 +34,7 @@ def memo(path: Path) -> Document:
     """Read one file: its type is its kind, and what it replaces or amends is an act."""
     _, head, text = path.read_text("utf-8").split("---\n", 2)
     said = dict(line.split(": ", 1) for line in head.splitlines())
-    acts = [Act(kind, said[kind]) for kind in ("replaces", "amends") if kind in said]
+    acts = [Act(kind, said[kind.value]) for kind in ActKind if kind.value in said]
     stated = {"title": said["title"], "kind": said["type"], "dated": said["date"]}
     return Document(
         id=path.name,
@@ -94,7 +94,7 @@ def is_right(asked: dict[str, Any], answer: Any, known: set[str]) -> bool:
             return cited >= ids
     text = "".join("".join(answer.text.split("\n")).split())
     wanted = [expected.get("start", ""), expected.get("end", ""), *expected.get("holds", [])]
-    return all("".join(one.split()) in text for one in wanted)
+    return all("".join(one.lstrip("#").split()) in text.replace("#", "") for one in wanted)
 
 
 def main(questions: Path, generic: Path, work: Path) -> None:

@@ -27,6 +27,8 @@ _MOST: Final = 6_000
 """Characters of a section or table that are shown."""
 _HEADINGS: Final = 40
 """Headings of an outline that are shown."""
+_SECTIONS: Final = 3
+"""With this many sections, an outline of the whole has no other headings."""
 _SENTENCE: Final = 300
 """Characters of the sentence below a heading that are shown."""
 _DOCUMENTS: Final = 3
@@ -108,6 +110,8 @@ def _outline(runs: Sequence[Run], asked: frozenset[str], admitted: Admitted) -> 
             under = [one for one in headings if asked <= title_words(one.text)]
             best = max(under, key=lambda one: one.end - one.start, default=None)
             headings = [one for one in headings if best and best.start <= one.start < best.end]
+        elif sum(one.is_section for one in headings) >= _SECTIONS:
+            headings = [one for one in headings if one.is_section]
         for one in headings:
             said = one.sentence
             if len(said) > _SENTENCE:

@@ -53,7 +53,7 @@ def documents_named(words: str, understood: Understood, declared: Declared) -> l
                 for one, is_in in zip(records, found, strict=True)
             ]
             found &= np.array(fits) >= max(_NEAR, *fits)
-        return records.numbers[found].tolist()
+        return [number for number, is_meant in zip(numbers, found, strict=True) if is_meant]
     words_ = asked or title_words(words)
     return [
         number

@@ -10,7 +10,7 @@ from bisect import bisect_right
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
-from carag.labelling.chunking import Boundary, boundaries
+from carag.labelling.chunking import Boundary, boundaries, heading_of
 from carag.labelling.sentences import sentences
 from carag.retrieval.reading.question import NUMBERED
 from carag.retrieval.tables.table import tables_of
@@ -32,6 +32,7 @@ _PAGE: Final = re.compile(r"(?:\.{3,}|\s)\s*\d{1,3}\s*$")
 """The end of a line of a table of contents."""
 _MARKED: Final = re.compile(r"^#{1,6}[ \t]+\S[^\n]*", re.MULTILINE)
 """A heading in Markdown."""
+_LINE: Final = re.compile(r"(?<![^\n])\S[^\n]*?(?=\s*$)", re.MULTILINE)
 _ITEM: Final = re.compile(
     r"^[ \t]*\d{1,3}(?:\.\d{1,3})*[.)]?[ \t]+(?=[^\W\d_a-z])(?:[^\n]{1,80}(?<![.;:,])$)?", re.MULTILINE
 )
@@ -41,6 +42,8 @@ _SEVERAL: Final = 2
 """The fewest headings that make an outline."""
 _TITLED: Final = 120
 """Characters in the longest heading."""
+_CAPTION: Final = 80
+"""Characters in the longest line above a table that names it; a longer one is prose."""
 Piece: TypeAlias = "StoredChunk"
 """A passage as the store returns it."""
 _GAP: Final = 200
@@ -98,6 +101,8 @@ class Heading(NamedTuple):
     start: int
     end: int
     """Where the next heading of the same or a higher rank begins."""
+    is_section: bool
+    """Whether it is like "Item 7." or "Chapter II"."""
     text: str
     sentence: str
     """Empty if another heading follows."""
@@ -107,16 +112,22 @@ def headings_of(text: str) -> list[Heading]:
     """Return the headings of a text; of a text without several, its numbered paragraphs."""
     lines = [(one.start(), len(one[0].split()[0]), one[0]) for one in _MARKED.finditer(text)]
     if len(lines) < _SEVERAL:
-        starts = [(at, int(kind)) for at, kind in boundaries(text) if kind <= Boundary.TITLE]
-        lines = [(at, kind, text[at:].split("\n", 1)[0]) for at, kind in starts]
+        titles = {at for at, kind in boundaries(text) if kind <= Boundary.TITLE}
+        kinds = [(one.start(), heading_of(one[0]), one[0]) for one in _LINE.finditer(text)]
+        lines = [
+            (at, kind, line)
+            for at, kind, line in kinds
+            if kind is Boundary.SECTION or (kind and at in titles)
+        ]
     if len(lines) < _SEVERAL:
         lines = [(one.start(), one[0].count("."), one[0]) for one in _ITEM.finditer(text)]
     found = []
     for place, (at, kind, line) in enumerate(lines):
-        ends = [other for other, rank, _ in lines[place + 1 :] if rank <= kind]
+        end = next((other for other, rank, _ in lines[place + 1 :] if rank <= kind), len(text))
         following = lines[place + 1][0] if place + 1 < len(lines) else len(text)
-        said = [" ".join(text[a:b].split()) for a, b in sentences(text, at + len(line), following)[:1]]
-        found.append(Heading(at, [*ends, len(text)][0], line.strip("# \t")[:_TITLED], "".join(said)))
+        said = "".join(" ".join(text[a:b].split()) for a, b in sentences(text, at + len(line), following)[:1])
+        title = line.strip("# \t")[:_TITLED]
+        found.append(Heading(at, end, kind is Boundary.SECTION, title, said))
     return found if len(found) >= _SEVERAL else []
 
 
@@ -181,11 +192,19 @@ def table_span(
 
     - ``reduced``: reduces a text to words in the form in which they are compared.
     """
+    statement = {"income", "statement"} <= words
+    ways = [words, *((words - {"income"}) | {one} for one in ("operation", "earning") if statement)]
     found = []
     for table in tables_of(text):
-        lines = [(span[0], reduced(text[slice(*span)])) for span in table.captions]
+        short = [
+            one for one in table.captions if one[1] - one[0] <= _CAPTION and text[one[1] - 1] not in ".;,"
+        ]
+        if any(text[slice(*row.label)].rstrip().endswith("•") for row in table.rows):  # the items of a list
+            continue
+        lines = [(span[0], reduced(text[slice(*span)])) for span in short]
         above = frozenset[str]().union(*(has for _, has in lines))
-        if words and words <= above and ("comprehensive" in words or "comprehensive" not in above):
+        words = next((one for one in ways if one <= above), frozenset())
+        if words and ("comprehensive" in words or "comprehensive" not in above):
             begins = min(start for start, has in lines if has & words)
             end = table.rows[-1].cells[-1].span[1]
             more = _BARRED.match(text, end)  # rows without figures
