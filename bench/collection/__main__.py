@@ -1,7 +1,7 @@
-"""Ask the questions of a file: ``python -m bench.collection QUESTIONS GENERIC WORK``; see ``RESULTS.md``.
+"""Ask questions about the documents themselves: ``python -m bench.collection WORK``; see ``RESULTS.md``.
 
-``GENERIC`` is a folder of Markdown files with front matter, ``WORK`` keeps the stores. ``CARAG_SHARED_DATA`` names the
-folder with filings and circulars.
+``WORK`` keeps the stores. ``CARAG_SHARED_DATA`` names the folder with filings and circulars; the documents of a firm are
+in ``documents.jsonl``, as Markdown with front matter.
 """
 
 from __future__ import annotations
@@ -30,14 +30,20 @@ SESSIONS = {
 }
 
 
-def memo(path: Path) -> Document:
-    """Read one file: its type is its kind, and what it replaces or amends is an act."""
-    _, head, text = path.read_text("utf-8").split("---\n", 2)
+def rows_of(name: str) -> list[dict[str, Any]]:
+    """Read a file of JSON lines that is beside this one."""
+    text = Path(__file__).with_name(name).read_text("utf-8")
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def memo(id_: str, text: str) -> Document:
+    """Read one document: its type is its kind, and what it replaces or amends is an act."""
+    _, head, text = text.split("---\n", 2)
     said = dict(line.split(": ", 1) for line in head.splitlines())
     acts = [Act(kind, said[kind.value]) for kind in ActKind if kind.value in said]
     stated = {"title": said["title"], "kind": said["type"], "dated": said["date"]}
     return Document(
-        id=path.name,
+        id=id_,
         text=text,
         bits=(),
         metadata={**stated, "department": said.get("department", "")},
@@ -47,13 +53,13 @@ def memo(path: Path) -> Document:
     )
 
 
-def opened(profile: str, work: Path, generic: Path) -> Engine:
+def opened(profile: str, work: Path) -> Engine:
     """Open the store of a profile, and fill it if it is new."""
     home = work / profile
     is_new = not (home / "store").exists()
     engine = Engine.open(home / "store", profile=profile, embedder="wordllama", clock=lambda: NOW)
     if is_new and profile == "generic":
-        engine.add(map(memo, sorted(generic.glob("*.md"))))
+        engine.add([memo(one["id"], one["text"]) for one in rows_of("documents.jsonl")])
     elif is_new:
         shared, source = Path(os.environ["CARAG_SHARED_DATA"]), home / "in"
         source.mkdir(parents=True, exist_ok=True)
@@ -97,12 +103,12 @@ def is_right(asked: dict[str, Any], answer: Any, known: set[str]) -> bool:
     return all("".join(one.lstrip("#").split()) in text.replace("#", "") for one in wanted)
 
 
-def main(questions: Path, generic: Path, work: Path) -> None:
+def main(work: Path) -> None:
     """Ask every question, and print what was recognised and right."""
-    rows = [json.loads(line) for line in questions.read_text("utf-8").splitlines()]
+    rows = rows_of("questions.jsonl")
     told, found = {code.value for code in ToldCode}, defaultdict[str, Counter[str]](Counter)
     for profile, session in SESSIONS.items():
-        with opened(profile, work, generic) as engine:
+        with opened(profile, work) as engine:
             known = admitted(work / profile / "store", engine, session)
             for one in (row for row in rows if row["profile"] == profile):
                 answer = engine.ask(one["question"], session)
@@ -117,4 +123,4 @@ def main(questions: Path, generic: Path, work: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(*map(Path, sys.argv[1:4]))
+    main(Path(sys.argv[1]))
