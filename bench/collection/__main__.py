@@ -1,7 +1,7 @@
 """Ask questions about the documents themselves: ``python -m bench.collection WORK``; see ``RESULTS.md``.
 
-``WORK`` keeps the stores. ``CARAG_SHARED_DATA`` names the folder with filings and circulars; the documents of a firm are
-in ``documents.jsonl``, as Markdown with front matter.
+``WORK`` keeps the stores. ``CARAG_SHARED_DATA`` names the folder with filings and circulars; the documents of a firm
+are in ``documents.jsonl``, as Markdown with front matter.
 """
 
 from __future__ import annotations

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from carag.errors import CorruptFile, InvalidArgument
+from carag.limits import document_of_chunk
 from carag.store import _by_label as by_label
 from carag.store import _rows as rows
 from carag.store._audiences import JOINED, STATE_LABEL
@@ -101,9 +102,9 @@ class StoredLabels:
         )
         with self._reading() as sql:
             found = sql.execute(query, {"minute": minute, "u": known_at}).fetchall()
-        of = {chunk_id: filing for filing, _, chunk_id in found}
+        of = {document_of_chunk(chunk_id): filing for filing, _, chunk_id in found}
         labels = self.of_passages([key for _, key, _ in found], known_at=known_at)
-        return [(of[label.chunk_id], label) for _, label in labels if label.expires_at <= minute]
+        return [(of[document_of_chunk(one.chunk_id)], one) for _, one in labels if one.expires_at <= minute]
 
     def of(self, keys: ArrayLike) -> Labels:
         """Return labels by their keys; InvalidArgument if a key is unknown, or the keys do not ascend."""

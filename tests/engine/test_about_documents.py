@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from carag.engine.results import Answer
+    from tests.sharing import SharedServer
 
 NOW = datetime(2026, 1, 5, 9, tzinfo=UTC)
 CELLS = [("public", "read"), ("employee", "work"), ("counsel", "advise"), ("compliance", "review")]
@@ -369,3 +370,17 @@ def test_a_table_is_shown_whole_with_its_heads(tmp_path: Path) -> None:
     assert shown.endswith(f"Branch statement\nBranch | 2022 | 2021\n{rows}")
     assert len(answer.citations) > 1
     assert answer.complete
+
+
+def test_a_store_on_a_server_lists_the_same(sharing: SharedServer, tmp_path: Path) -> None:
+    """The statements are those of a file."""
+    sharing.shared(tmp_path / "shared")
+    questions = ("List all policies", "What has replaced Leave?", "Which documents changed since 2020?")
+    with (
+        Engine.open(tmp_path / "shared", profile="generic", embedder="wordllama") as shared,
+        Engine.open(tmp_path / "file", profile="generic", embedder="wordllama") as here,
+    ):
+        for engine in (shared, here):
+            engine.add(FIRM[:4])
+        for question in questions:
+            assert seen(shared.ask(question, STAFF)) == seen(here.ask(question, STAFF))
