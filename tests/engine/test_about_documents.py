@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from carag import Document, Engine, Outcome, Session
 from carag.audit import Record, Verdict, verify_receipt
 from carag.generation.collection.lists import MOST_COUNTED, MOST_LISTED
+from carag.labelling.document import Act, ActKind
 from carag.policy import infer
 from tests.engine.documents import Clock, Counting
 from tests.sizes import examples
@@ -384,3 +385,27 @@ def test_a_store_on_a_server_lists_the_same(sharing: SharedServer, tmp_path: Pat
             engine.add(FIRM[:4])
         for question in questions:
             assert seen(shared.ask(question, STAFF)) == seen(here.ask(question, STAFF))
+
+
+def test_what_changed_is_what_others_state_as_far_as_they_may_be_used(tmp_path: Path) -> None:
+    """On the day from which an act holds; the act of a hidden document is absent, as the document is."""
+
+    def amending(id_: str, day: date, bits: tuple[str, ...]) -> Document:
+        stated = {"title": f"Change {id_}", "kind": "memo", "dated": day.isoformat()}
+        act = Act(ActKind.AMENDS, "p/1")
+        return Document(
+            id=id_, text="Hotels: 95 euro.", bits=bits, metadata=stated, acts=[act], public_at=day
+        )
+
+    with Engine.open(tmp_path, profile="generic", embedder="wordllama", clock=lambda: NOW) as engine:
+        engine.add(
+            [FIRM[0], amending("c/1", date(2025, 5, 2), ()), amending("c/2", date(2025, 9, 1), ("SECRET",))]
+        )
+        assert cited(engine.ask("Which documents were amended since May 2025?", STAFF)) == ["p/1"]
+        assert cited(engine.ask("What did Change c/1 amend?", STAFF)) == ["p/1"]
+        assert cited(engine.ask("What has amended the Travel Policy?", STAFF)) == ["c/1"]
+        assert engine.ask("Which documents changed before May 2025?", STAFF).why == "NONE_LISTED"
+        assert engine.ask("Which documents changed after June 2025?", STAFF).why == "NONE_LISTED"
+        compliance = Session(role="compliance", purpose="review")
+        assert cited(engine.ask("Which documents changed after June 2025?", compliance)) == ["p/1"]
+        assert engine.ask("What did the Change replace?", STAFF).why != "LISTED"  # two documents may be meant

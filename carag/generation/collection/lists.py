@@ -100,7 +100,7 @@ def _told(choice: Choice, numbers: list[int], many: int, admitted: Admitted) -> 
         admitted.evidence(chunks, said or "all documents"),
         len(numbers),
     )
-    return replace(told, code=ToldCode.COUNTED) if choice.counts and many else told
+    return replace(told, code=ToldCode.COUNTED, complete=True) if choice.counts and many else told
 
 
 def _lines(head: str, names: Sequence[str], evidence: Evidence, many: int) -> Told:

@@ -64,10 +64,10 @@ def acted(question: str, admitted: Admitted) -> tuple[Acted, list[str], list[int
     ]
     catalogue, numbers = scope.collection.catalogue, np.union1d(admitted.numbers, np.array(ended, np.int64))
     understood = catalogue.read(asked.said, numbers)
-    named = documents_named(asked.said, understood, catalogue.declared)
-    if not named:
+    named, records = documents_named(asked.said, understood, catalogue.declared), understood.records
+    if len({one.title or one.id for one in records.of(named)}) != 1:
         return None
-    number_of = dict(zip(understood.records.ids, numbers.tolist(), strict=True))
+    number_of = dict(zip(records.ids, numbers.tolist(), strict=True))
     ids = [id_ for id_, number in number_of.items() if number in named]
     acts = _acts_among(scope, numbers.tolist()) if asked.is_by_it else []
     others = {number_of[act.to] for act in acts if act.by in ids and act.kind is asked.kind}
