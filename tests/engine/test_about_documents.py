@@ -260,6 +260,7 @@ def test_a_question_about_the_documents_is_answered_from_metadata(
         "What has replaced the Gold Plan?",
         "Show section 9 of the Travel Policy",
         "Show section 4.2 of the Hotel Policy",
+        f"List all documents{' of mine' * 60}",
     ],
 )
 def test_what_is_not_certain_goes_the_ordinary_way(firm: Engine, question: str) -> None:

@@ -150,3 +150,10 @@ def test_a_part_of_a_document_is_asked_for_by_name(question: str, way: tuple[str
     """What asks more, or for several parts, asks what documents say."""
     part = read_part(question, read_question(question))
     assert part is None if way is None else way in part.ways
+
+
+def test_a_long_question_is_not_divided_everywhere() -> None:
+    """Each way to divide it is read among all documents."""
+    part = read_part(f"Summarise a{' of x' * 800}", read_question("Summarise a"))
+    assert part is not None
+    assert len(part.ways) < 10

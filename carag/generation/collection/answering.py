@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from carag.errors import StoreLocked
 from carag.generation.collection.lists import listed
@@ -25,6 +25,10 @@ if TYPE_CHECKING:
     from carag.retrieval.reading import Reading
 
 
+_LONGEST: Final = 300
+"""Characters in the longest question that is read as one about documents; a longer one says more."""
+
+
 def about_documents(
     question: str,
     scope: Scope,
@@ -37,6 +41,8 @@ def about_documents(
     ``search`` finds evidence for a question as the ordinary way does; ``before_remote`` is called before question and
     passages leave this machine.
     """
+    if len(question) > _LONGEST:
+        return None
     told = part_told(question, scope, search, summarises=not isinstance(guarded.generator, Extractive))
     if told is None and may_list(question):
         told = listed(question, scope)

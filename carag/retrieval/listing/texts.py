@@ -32,7 +32,6 @@ _PAGE: Final = re.compile(r"(?:\.{3,}|\s)\s*\d{1,3}\s*$")
 """The end of a line of a table of contents."""
 _MARKED: Final = re.compile(r"^#{1,6}[ \t]+\S[^\n]*", re.MULTILINE)
 """A heading in Markdown."""
-_LINE: Final = re.compile(r"(?<![^\n])\S[^\n]*?(?=\s*$)", re.MULTILINE)
 _ITEM: Final = re.compile(
     r"^[ \t]*\d{1,3}(?:\.\d{1,3})*[.)]?[ \t]+(?=[^\W\d_a-z])(?:[^\n]{1,80}(?<![.;:,])$)?", re.MULTILINE
 )
@@ -110,15 +109,17 @@ class Heading(NamedTuple):
 
 def headings_of(text: str) -> list[Heading]:
     """Return the headings of a text; of a text without several, its numbered paragraphs."""
-    lines = [(one.start(), len(one[0].split()[0]), one[0]) for one in _MARKED.finditer(text)]
+    lines: list[tuple[int, int, str]] = [
+        (one.start(), len(one[0].split()[0]), one[0]) for one in _MARKED.finditer(text)
+    ]
     if len(lines) < _SEVERAL:
         titles = {at for at, kind in boundaries(text) if kind <= Boundary.TITLE}
-        kinds = [(one.start(), heading_of(one[0]), one[0]) for one in _LINE.finditer(text)]
-        lines = [
-            (at, kind, line)
-            for at, kind, line in kinds
-            if kind is Boundary.SECTION or (kind and at in titles)
-        ]
+        lines, at = [], 0
+        for line in text.split("\n"):
+            start, head = at + len(line) - len(line.lstrip()), heading_of(line.strip())
+            if head is Boundary.SECTION or (head and start in titles):
+                lines.append((start, head, line.strip()))
+            at += len(line) + 1
     if len(lines) < _SEVERAL:
         lines = [(one.start(), one[0].count("."), one[0]) for one in _ITEM.finditer(text)]
     found = []
@@ -149,7 +150,7 @@ def section_span(text: str, section: Section) -> tuple[int, int] | None:
     begins = [
         one
         for one in re.finditer(rf"{prefix}{re.escape(own)}(?-i:{after})[^\n]*", text, _LINES)
-        if not _PAGE.search(one[0])
+        if not _PAGE.search(one[0][-_TITLED:])
     ]
     next_ = re.compile(rf"{prefix}(?P<number>\w+(?:\.\w+)*)(?-i:{after})", _LINES)
     higher = re.compile(rf"^[ \t#]*{_HIGHER}", _LINES)

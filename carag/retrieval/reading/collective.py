@@ -231,7 +231,11 @@ class _Reader:
             for value in {one for one in column if 1 < len(one) <= _LONGEST and not nouns.fullmatch(one)}:
                 of.setdefault(value, []).append(name)
         asked: dict[str, list[str]] = {}
-        for value in sorted(of, key=lambda one: (-len(one), one)):
+        text = self.text.casefold()
+        near = [
+            value for value in of if value[:-1] in text
+        ]  # in the singular or plural; there may be many values
+        for value in sorted(near, key=lambda one: (-len(one), one)):
             if self.take(_plural(value)):
                 self.is_certain &= len(of[value]) == 1
                 asked.setdefault(of[value][0], []).append(value)
@@ -247,6 +251,7 @@ class _Reader:
         self.said.append(said)
 
 
+@lru_cache(maxsize=1 << 16)
 def title_words(text: str) -> frozenset[str]:
     """Reduce a title, or what is asked of titles, to its words without plurals and small words.
 

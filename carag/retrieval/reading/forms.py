@@ -8,7 +8,8 @@ from __future__ import annotations
 import re
 from functools import cache
 from importlib.resources import files
-from typing import TYPE_CHECKING, NamedTuple
+from itertools import islice
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from carag.labelling.document import ActKind
 from carag.retrieval.reading.question import SECTION, plain
@@ -17,6 +18,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from carag.retrieval.reading.question import Reading, Section
+
+
+_MOST_WAYS: Final = 6
+"""Places at which the words for a part and those for its document may be divided."""
 
 
 @cache
@@ -127,7 +132,10 @@ def read_part(question: str, reading: Reading) -> Part | None:
     outline = form("outline").fullmatch(text) or form("outline_has").fullmatch(text)
     if found := match or outline:
         what = found["what"]
-        parts = [(what[: one.start()], one[0], what[one.end() :]) for one in form("split").finditer(what)]
+        parts = [
+            (what[: one.start()], one[0], what[one.end() :])
+            for one in islice(form("split").finditer(what), _MOST_WAYS)
+        ]
         ways = [(after, before) if by[0] in "'’" else (before, after) for before, by, after in parts]
         if match:
             return Part([*ways, (what, "")])
