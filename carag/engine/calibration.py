@@ -12,7 +12,7 @@ from carag.audit import Access, Outcome, Record, RecordKind
 from carag.audit.tlog.encoding import encode
 from carag.engine.configuration import GATE_SUITE
 from carag.errors import InvalidArgument, Refused
-from carag.generation import GuardedGenerator
+from carag.generation import UNGATED, GuardedGenerator
 from carag.limits import quoted
 from carag.readers.gate_questions import read_gate_questions
 from carag.retrieval import (
@@ -296,6 +296,7 @@ class Watch:
             isinstance(event, Access)
             and event.kind is RecordKind.QUERY
             and event.outcome in (Outcome.ANSWER, Outcome.DECLINE)
+            and event.why not in UNGATED
             and (event.role, event.purpose) == (self.report.role, self.report.purpose)
             and not event.where
             and event.policy.entities is None

@@ -34,7 +34,7 @@ from carag.audit import (
 )
 from carag.audit.records.commitment import SALT_SIZE, commit
 from carag.errors import AuditUnavailable, CaragError, InvalidArgument, without_frames
-from carag.generation import basis_of
+from carag.generation import UNGATED, basis_of
 from carag.policy import EVERYWHERE, Intents, as_of_minutes, infer, known_at_microseconds
 from carag.retrieval import top_similarity
 from carag.retrieval.reading import Listener, Said
@@ -179,10 +179,10 @@ class Finding:
 
     @property
     def top_similarity(self) -> float | None:
-        """What the gate tests: the similarity of the nearest admissible passage; None without one."""
-        return (
-            None if self.searched is None else top_similarity(self.passages, self.searched.evidence.nearest)
-        )
+        """What the gate tests: the similarity of the nearest admissible passage; None without one or without a gate."""
+        if self.searched is None or self.why in UNGATED:
+            return None
+        return top_similarity(self.passages, self.searched.evidence.nearest)
 
 
 def proven(state: StoreState, request: Request, evidence: Evidence) -> Searched:

@@ -19,7 +19,7 @@ from carag.engine.recorder import (
 )
 from carag.engine.results import Answer, Explanation, Retrieval
 from carag.errors import InvalidArgument, Refused, StoreLocked
-from carag.generation import ANSWERED, Declined
+from carag.generation import ANSWERED, Declined, ToldCode
 from carag.limits import check_question, quoted
 from carag.policy import Session, Where, as_of_minutes
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from carag.engine.recorder import Recorder, Searched
     from carag.generation import GuardedGenerator
     from carag.policy import Decision, Identity
-    from carag.retrieval import Retriever
+    from carag.retrieval import Evidence, Retriever
     from carag.retrieval.authority import Authority
 
 
@@ -76,6 +76,8 @@ class Requests:
         behind = guarded or self.guarded
 
         def work(egress: Egress, decision: Decision) -> Finding:
+            if (about := self._about_documents(egress, decision, behind)) is not None:
+                return about
             searched = self._search(egress, decision, DEFAULT_K)
             result = behind.answer(question, searched.evidence, before_remote=egress.leaving)
             if isinstance(result, Declined):
@@ -96,6 +98,33 @@ class Requests:
         found, receipt, _ = asked
         superseded, follows = record_successors(self.collection, self.recorder, asked)
         return Answer.of(found, receipt, gate=behind.gate, superseded=superseded, follows=follows)
+
+    def _about_documents(
+        self, egress: Egress, decision: Decision, guarded: GuardedGenerator
+    ) -> Finding | None:
+        """Answer a question about the documents themselves; None if it is not certain to be one."""
+        from carag.generation.collection.answering import about_documents  # loaded when a question is asked
+        from carag.retrieval.listing.admitted import Scope
+
+        request = egress.request
+        scope = Scope(self.collection, self.retriever, decision, request.where, request.inquiry)
+
+        def search(question: str) -> Evidence:
+            return self._evidence(egress, decision, DEFAULT_K, question)
+
+        told = about_documents(request.text, scope, guarded, search, egress.leaving)
+        if told is None:
+            return None
+        self._check_groups(request, decision)
+        return Finding(
+            Outcome.DECLINE if told.code is ToldCode.NONE_LISTED else Outcome.ANSWER,
+            told.code.value,
+            told.text,
+            egress.models if told.code is ToldCode.COMPARED else Models(),
+            proven(self.collection.state, request, told.evidence),
+            citations=told.citations,
+            complete=told.complete,
+        )
 
     def retrieve(
         self,
@@ -226,22 +255,33 @@ class Requests:
                 return found, recorder.access(request, found, begun=egress.begun), request
 
     def _search(self, egress: Egress, decision: Decision, k: int) -> Searched:
+        evidence = self._evidence(egress, decision, k, egress.request.text)
+        return proven(self.collection.state, egress.request, evidence)
+
+    def _evidence(self, egress: Egress, decision: Decision, k: int, question: str) -> Evidence:
+        """Find evidence for the request's question, or for a part of it."""
         request = egress.request
         if self.collection.embedder.remote:
             egress.leaving()
         evidence = self.retriever.retrieve(
-            request.text,
+            question,
             decision,
             k,
             request.where,
             before_remote=egress.leaving,
             authority=request.inquiry,
         )
+        self._check_groups(request, decision)
+        return evidence
+
+    def _check_groups(self, request: Request, decision: Decision) -> None:
+        """Check that the session is in the groups that the decision knows; StoreLocked if not.
+
+        A document that is newer than the change may have been found, and be denied to a group of now.
+        """
         now, then = self._identity(request), decision.identity
         if (now.allowed, now.barred) != (then.allowed, then.barred):
-            # A document that is newer than the change may have been found, and be denied to a group of now.
             raise StoreLocked("groups of this session changed while documents were searched; ask again")
-        return proven(self.collection.state, request, evidence)
 
     def _identity(self, request: Request) -> Identity:
         """Find the groups that hold the session's principals now, whatever instant the question is about."""

@@ -81,7 +81,7 @@ class Answer(Retrieval):
     citations : tuple of Citation
         From passage metadata, never from a model's words; empty unless answered.
     complete : bool
-        False if the generator was cut off at its token limit.
+        False if the generator was cut off at its token limit, or a list, section or table was cut, as its text says.
     gate_calibrated : bool
         False if the confidence gate before the generator was not calibrated on documents such as these
         (:meth:`carag.Engine.calibrate_gate`).

@@ -15,11 +15,13 @@ if TYPE_CHECKING:
     from carag.generation.generator import Stop as Stop
     from carag.generation.guarded import ANSWERED as ANSWERED
     from carag.generation.guarded import MODEL_CALLED as MODEL_CALLED
+    from carag.generation.guarded import UNGATED as UNGATED
     from carag.generation.guarded import Answered as Answered
     from carag.generation.guarded import Citation as Citation
     from carag.generation.guarded import DeclineCode as DeclineCode
     from carag.generation.guarded import Declined as Declined
     from carag.generation.guarded import GuardedGenerator as GuardedGenerator
+    from carag.generation.guarded import ToldCode as ToldCode
     from carag.generation.guarded import citation_of as citation_of
     from carag.generation.local import LocalLlama as LocalLlama
     from carag.generation.marks import cited_positions as cited_positions
@@ -35,7 +37,8 @@ else:
             "bedrock": "NovaMicro",
             "extractive": "Extractive",
             "generator": "Draft Generator Stop",
-            "guarded": "ANSWERED Answered Citation DeclineCode Declined GuardedGenerator MODEL_CALLED citation_of",
+            "guarded": "ANSWERED Answered Citation DeclineCode Declined GuardedGenerator MODEL_CALLED ToldCode UNGATED "
+            "citation_of",
             "local": "LocalLlama",
             "marks": "cited_positions",
             "openai": "OpenAiGenerator",

@@ -46,10 +46,31 @@ class DeclineCode(StrEnum):
     citation."""
 
 
+class ToldCode(StrEnum):
+    """What was answered about the documents themselves; stable codes, for records."""
+
+    LISTED = "LISTED"
+    """Documents were listed: all that meet the question, the latest, or those that replaced another."""
+    COUNTED = "COUNTED"
+    """The documents that meet the question were counted."""
+    NONE_LISTED = "NONE_LISTED"
+    """No document that the session may use meets the question."""
+    SHOWN = "SHOWN"
+    """A section or a table was shown as it stands."""
+    OUTLINED = "OUTLINED"
+    """The headings of a document or section were shown, each with its first sentence."""
+    COMPARED = "COMPARED"
+    """The same question was asked about several names, and at least one was answered."""
+
+
 ANSWERED: Final = "ANSWERED"
 """The code of a record whose request was answered."""
-MODEL_CALLED: Final = frozenset({ANSWERED, DeclineCode.MODEL_DECLINED.value, DeclineCode.BAD_CITATION.value})
+MODEL_CALLED: Final = frozenset(
+    {ANSWERED, ToldCode.COMPARED.value, DeclineCode.MODEL_DECLINED.value, DeclineCode.BAD_CITATION.value}
+)
 """The codes of requests for which a generator ran; all others were settled before that."""
+UNGATED: Final = frozenset(ToldCode) - {ToldCode.COMPARED}
+"""Codes of answers whose passages were not compared with the question: their similarity is 0, and says nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,6 +122,18 @@ class Declined:
     code: DeclineCode
     message: str
     """A text for people; it does not depend on anything hidden."""
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """An answer about the documents themselves, with the passages that show it."""
+
+    code: ToldCode
+    text: str
+    evidence: Evidence
+    citations: tuple[Citation, ...]
+    complete: bool = True
+    """False if something was cut off, as the text says."""
 
 
 class GuardedGenerator:

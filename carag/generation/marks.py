@@ -7,7 +7,11 @@ form, the form is quoted as ``\[2]``, which is not a mark: the author of one doc
 from __future__ import annotations
 
 import re
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
 
 _MARK: Final = re.compile(r"(?<!\\)\[(?=[^][]*\d)[\d\s,;&–—-]+\]")
 """Only numbers between brackets, however separated: a reader takes ``[1; 3]`` and ``[1-3]`` for marks too."""
@@ -31,3 +35,14 @@ def cited_positions(text: str) -> tuple[int, ...]:
 def escaped(text: str) -> str:
     """Return a passage's text with everything that looks like a citation mark escaped."""
     return _MARK.sub(r"\\\g<0>", text)
+
+
+def renumbered(text: str, numbers: Mapping[int, int]) -> str:
+    """Return a text in which each number of a citation mark is replaced by another.
+
+    Examples
+    --------
+    >>> renumbered("Sales rose [1]. Costs fell [1, 2].", {1: 3, 2: 4})
+    'Sales rose [3]. Costs fell [3, 4].'
+    """
+    return _MARK.sub(lambda mark: _NUMBER.sub(lambda one: str(numbers[int(one[0])]), mark[0]), text)

@@ -94,7 +94,7 @@ def boundaries(text: str) -> Iterator[tuple[int, Boundary]]:
             blank = True
             continue
         start = _skip_space(text, match.start())
-        heading = _heading(line)
+        heading = heading_of(line)
         if heading and (_goes_on(above, blank=blank) or _torn(text, match.end())):
             heading = None
         if above:
@@ -145,7 +145,7 @@ _PAGE_BREAK: Final = re.compile(
 """Page numbers and running heads, which may interrupt a sentence."""
 
 
-def _heading(line: str) -> Boundary | None:
+def heading_of(line: str) -> Boundary | None:
     """Return the kind of heading that a line is, or None, as for a line of a table of contents with its page number."""
     if not _SHORTEST_HEADING <= len(line) <= _LONGEST_HEADING or line[0].islower():
         return None

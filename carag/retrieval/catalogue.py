@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import sys
 import threading
 from dataclasses import dataclass, field
 from datetime import date
@@ -32,7 +33,7 @@ from carag.retrieval.reading import (
 from carag.retrieval.reading.names import words_listed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from numpy.typing import ArrayLike, NDArray
 
@@ -62,6 +63,13 @@ class Understood:
     """What the question names but none of the documents is about."""
     lexicon: Lexicon
     """The profile's lexicon."""
+    fields: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """The text fields of every document in the whole table, by name; see :meth:`stated`."""
+
+    def stated(self, name: str) -> list[str]:
+        """Return a text field of each document, in the form in which it is compared; empty if it is not stated."""
+        column = self.fields.get(name, ())
+        return [column[at] for at in self.records.positions] if column else [""] * len(self.records)
 
     @property
     def terms(self) -> tuple[str, ...]:
@@ -108,6 +116,8 @@ class _Contents:
     """One row for each document."""
     numbers: Numbers = field(default_factory=Numbers)
     """One row for each document."""
+    fields: dict[str, list[str]] = field(default_factory=dict)
+    """The text fields that the profile declares, one row for each document."""
     last: int = 0
     fingerprint: str = ""
     """Empty until it is needed."""
@@ -122,16 +132,17 @@ class Catalogue:
 
     def __init__(self, store: CorpusStore, profile: Profile) -> None:
         self.declared = Declared.of(profile)
+        self._fields = _text_fields(profile)
         self._store = store
         self._lock = threading.Lock()
         self._known: _Contents | None = None
 
     def follow(self, profile: Profile) -> None:
         """From now on, read questions and documents as another profile with the same bits declares."""
-        declared = Declared.of(profile)
+        declared, fields = Declared.of(profile), _text_fields(profile)
         with self._lock:
-            if declared.sha256 != self.declared.sha256:
-                self.declared, self._known = declared, None
+            if (declared.sha256, fields) != (self.declared.sha256, self._fields):
+                self.declared, self._fields, self._known = declared, fields, None
 
     def forget(self) -> None:
         """Read all documents again at the next refresh, because some were erased."""
@@ -191,6 +202,7 @@ class Catalogue:
             tiers(reading, given),
             absent(reading, given),
             self.declared.lexicon,
+            known.fields,
         )
 
     # --- names that a session may know of ---
@@ -236,7 +248,11 @@ class Catalogue:
 
     def _follow(self, known: _Contents) -> None:
         ends = known.ends
-        records = [self._described(row, ends) for row in self._store.documents.described(after=known.last)]
+        records = []
+        for row in self._store.documents.described(after=known.last):
+            records.append(self._described(row, ends))
+            for name in self._fields:
+                known.fields.setdefault(name, []).append(_plain_text(_stated(row).get(name)))
         if not records:
             return
         if self.declared.companies:
@@ -264,13 +280,13 @@ class Catalogue:
         return own
 
     def _described(self, row: tuple[Any, ...], ends: dict[int, str]) -> Described:
-        number, id_, form, company, filed, period, ciks, metadata = row
+        number, id_, form, company, filed, period, ciks, _ = row
         declared = self.declared
         if declared.companies:
             stated: dict[str, Any] = {"form": form, "filed": filed, "period": period}
             entities = tuple(json.loads(ciks)) if ciks else ()
         else:
-            stated, entities, company = (json.loads(metadata) if metadata else {}), (), ""
+            stated, entities, company = _stated(row), (), ""
         kind = declared.kind_of(_text(stated, declared.kind))
         return Described(
             number=number,
@@ -285,6 +301,22 @@ class Catalogue:
             fiscal_year_end=next((ends[cik] for cik in entities if cik in ends), None),
             numbers=tuple(filter(None, (_text(stated, field) for field in declared.numbers))),
         )
+
+
+def _text_fields(profile: Profile) -> tuple[str, ...]:
+    declared = profile.vocabulary.metadata
+    return (
+        ("form",) if Declared.of(profile).companies else tuple(n for n in declared if declared[n] == "text")
+    )
+
+
+def _stated(row: tuple[Any, ...]) -> dict[str, Any]:
+    return json.loads(row[-1]) if row[-1] else {}
+
+
+def _plain_text(value: object) -> str:
+    """Return a text in the form in which it is compared; documents share equal ones, of which there may be many."""
+    return sys.intern(value.strip().casefold()) if isinstance(value, str) else ""
 
 
 @lru_cache(maxsize=64)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, TypeAlias, TypeVar
 
@@ -74,6 +75,15 @@ class Searchable(Protocol):
 
 _Rows: TypeAlias = "tuple[AnyIndex, TextIndex]"
 """Vectors and words of one instant."""
+
+
+class Rows(NamedTuple):
+    """The words of a store at one instant, and the searches that say what a session may use of them."""
+
+    words: TextIndex
+    searches: Sequence[Search]
+    known_at: int
+    """The instant, in microseconds since 1970; -1 for an empty store."""
 
 
 class Retriever:
@@ -164,13 +174,25 @@ class Retriever:
         self, question: str, decision: Decision, k: int, where: Where, authority: Inquiry | None
     ) -> tuple[Evidence, Respelt | None]:
         asked = Question(question, self._collection.embedder.embed_query(question))
+        with self._at(decision) as (rows, known_at):
+            return self._gather(rows, asked, decision, k, where, authority, known_at=known_at)
+
+    @contextmanager
+    def listing(self, decision: Decision, where: Where = EVERYWHERE) -> Iterator[Rows]:
+        """Lend the words of the instant that a decision is about, and the searches of what it admits of them."""
+        with self._at(decision) as ((_, words), known_at):
+            yield Rows(words, self._searches(decision, where), known_at)
+
+    @contextmanager
+    def _at(self, decision: Decision) -> Iterator[tuple[_Rows, int]]:
+        """Lend the rows of the instant that a decision is about, and that instant."""
         with self._collection.reading() as known_at:
             then = known_at if decision.known_at is None else self._store.known(decision.known_at)
             if then == known_at:
-                rows = self._collection.index, self._collection.words
-                return self._gather(rows, asked, decision, k, where, authority, known_at=known_at)
+                yield (self._collection.index, self._collection.words), known_at
+                return
         with self._past.at(then) as rows:
-            return self._gather(rows, asked, decision, k, where, authority, known_at=then)
+            yield rows, then
 
     def _gather(
         self,
@@ -261,11 +283,7 @@ class Retriever:
             elif searches != self._searches(decision, where):
                 return None  # a filing with a new set of CIKs was added after the lists were translated
             else:
-                # The message does not name the passage, which is hidden from the session.
-                raise CorruptFile(
-                    "index and store disagree about a passage: the index admits it, the store does not; delete "
-                    "the index files, and the next opening rebuilds them from the store"
-                )
+                raise disagreement()
         return _Attempt(ranked, hits, ended, near)
 
     def _read(
@@ -380,6 +398,14 @@ class Retriever:
             for one in map(labels.__getitem__, rest)
             if where.admits(one.metadata) and (why := decision.reasons_for(one))
         )
+
+
+def disagreement() -> CorruptFile:
+    """Return the error for a passage that only the index admits; it does not name what is hidden from the session."""
+    return CorruptFile(
+        "index and store disagree about a passage: the index admits it, the store does not; delete the index files, "
+        "and the next opening rebuilds them from the store"
+    )
 
 
 class _Neighbours(NamedTuple):

@@ -109,13 +109,13 @@ class _Labels:
 
     def is_ever_admitted(self, id_: str) -> bool:
         """Tell whether the session may use a passage of a document today or as of any earlier instant."""
-        return any(
-            label.public_at <= self._today.as_of
-            and replace(
-                self._today, as_of=min(label.public_at + self._today.cooling, self._today.as_of)
-            ).admits_labelled(label)
-            for _, label in self._of(id_)
-        )
+        return any(was_admitted(self._today, label) for _, label in self._of(id_))
+
+
+def was_admitted(today: Decision, label: StoredLabel) -> bool:
+    """Tell whether what a session may use today would have admitted a label as of any instant by now."""
+    first = min(label.public_at + today.cooling, today.as_of)
+    return label.public_at <= today.as_of and replace(today, as_of=first).admits_labelled(label)
 
 
 def _since(

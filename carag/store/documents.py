@@ -100,6 +100,13 @@ class StoredDocuments:
             found = sql.execute(query, (json.dumps(list(ids)),)).fetchall()
         return [(id_, json.loads(facts)) for id_, facts in found]
 
+    def facts_in(self, numbers: Iterable[int]) -> list[dict[str, Any]]:
+        """Return the facts of documents by their numbers, each in one version."""
+        query = "SELECT facts FROM filings WHERE filing IN (SELECT value FROM json_each(?)) ORDER BY filing"
+        with self._reading() as sql:
+            found = sql.execute(query, (json.dumps(list(numbers)),)).fetchall()
+        return [json.loads(facts) for (facts,) in found]
+
     def about(self, ids: Iterable[str]) -> list[tuple[str, About]]:
         """Return the id of some documents and what their passages are about, those of earlier versions included."""
         query = (

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from carag.errors import CorruptFile, InvalidArgument
+from carag.limits import document_of_chunk
 from carag.store import _by_label as by_label
 from carag.store import _rows as rows
 from carag.store._audiences import JOINED, STATE_LABEL
@@ -88,6 +89,22 @@ class StoredLabels:
         """Return the labels, with their keys, that were open at an instant on passages given by number."""
         with self._reading() as sql:
             return rows.open_labels(sql, passages, self._path, known_at=known_at)
+
+    def ended(self, minute: int, *, known_at: int) -> list[tuple[int, StoredLabel]]:
+        """Return, with the number of its document, each label open at an instant that stopped holding by a minute.
+
+        Of passages of a document that had equal labels, one is enough.
+        """
+        query = (
+            "SELECT filing, min(key), min(chunk_id) FROM labels JOIN chunks USING (key) "  # noqa: S608 - constants
+            f"WHERE valid_to <= :minute AND {rows.open_at(known_at)} "
+            "GROUP BY filing, labels.word, valid_from, valid_to, labels.entity"
+        )
+        with self._reading() as sql:
+            found = sql.execute(query, {"minute": minute, "u": known_at}).fetchall()
+        of = {document_of_chunk(chunk_id): filing for filing, _, chunk_id in found}
+        labels = self.of_passages([key for _, key, _ in found], known_at=known_at)
+        return [(of[document_of_chunk(one.chunk_id)], one) for _, one in labels if one.expires_at <= minute]
 
     def of(self, keys: ArrayLike) -> Labels:
         """Return labels by their keys; InvalidArgument if a key is unknown, or the keys do not ascend."""

@@ -81,7 +81,7 @@ def test_every_code_of_a_decline_is_of_before_or_of_after_the_model() -> None:
         "TOO_FEW_WORDS",
         "ASKED_BACK",
     }
-    assert {code.value for code in DeclineCode} - before == MODEL_CALLED - {"ANSWERED"}
+    assert {code.value for code in DeclineCode} - before == MODEL_CALLED - {"ANSWERED", "COMPARED"}
 
 
 def test_the_similarity_is_that_of_what_may_be_used(tmp_path: Path) -> None:

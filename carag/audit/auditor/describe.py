@@ -40,6 +40,12 @@ _SIMILARITY_UNIT: Final = 1_000_000
 """Records hold similarities in millionths: they have no floats."""
 CODES: Final = {
     "ANSWERED": "answered from the passages below",
+    "LISTED": "the documents of the passages below were listed",
+    "COUNTED": "documents were counted, of which those of the passages below are named",
+    "NONE_LISTED": "no document that the session may use meets the question",
+    "SHOWN": "a section or table was shown from the passages below",
+    "OUTLINED": "headings and first sentences were shown from the passages below",
+    "COMPARED": "the same was asked about several names, and answered from the passages below",
     "RETRIEVED": "the passages below were handed out",
     "SUCCESSORS": "the passages below replaced, withdrew or amended what an earlier answer cites",
     "ADMISSIBLE": "explained: the passage may be used",

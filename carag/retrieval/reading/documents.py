@@ -156,6 +156,16 @@ class Documents(Sequence[Described]):
     # --- as columns, in the order of the sequence ---
 
     @property
+    def ids(self) -> list[str]:
+        """Their ids."""
+        return [self._columns.ids[at] for at in self._at]
+
+    @property
+    def titles(self) -> list[str]:
+        """Their titles; empty if unknown."""
+        return [self._columns.titles[at] for at in self._at]
+
+    @property
     def numbers(self) -> NDArray[np.int64]:
         """Their numbers."""
         return self._columns.numbers[self._at]

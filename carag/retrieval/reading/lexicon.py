@@ -86,6 +86,12 @@ class Lexicon:
             )
         )
 
+    def without(self, question: str) -> str:
+        r"""Return a question in which everything that a pattern matches is blanked, each character by ``\1``."""
+        for pattern, _ in self._rules:
+            question = pattern.sub(lambda match: "\1" * len(match[0]), question)
+        return question
+
 
 def _pattern(where: str, text: str) -> re.Pattern[str]:
     try:

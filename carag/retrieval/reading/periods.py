@@ -57,7 +57,7 @@ _INTO_MONTH: Final = timedelta(days=14)
 _JUNE: Final = 6
 _FIRST_YEAR, _LAST_YEAR = 1900, 2099
 """Years that four digits in a question can mean; a document's date in another year counts as unknown."""
-_LAST_DAY: Final = date(_LAST_YEAR, 12, 31)
+LAST_DAY: Final = date(_LAST_YEAR, 12, 31)
 """The end of an open period, as in "since March 2024"."""
 
 
@@ -185,7 +185,7 @@ class Period:
             if self.span is Span.YEARS
             else (self.first.isoformat(), self.last.isoformat())
         )
-        if self.last == _LAST_DAY:
+        if self.last == LAST_DAY:
             return f"{first} and later"
         return first if first == last else f"{first} to {last}"
 
@@ -356,7 +356,7 @@ def _opened(one: Period, text: str, start: int, end: int) -> Period:
         _SINCE.search(text, max(0, start - _LOOK_BEHIND), start) or _ONWARDS.match(text, end)
     ):
         return one
-    return Period(one.first, _LAST_DAY, Span.DAYS if one.span is Span.QUARTER else one.span)
+    return Period(one.first, LAST_DAY, Span.DAYS if one.span is Span.QUARTER else one.span)
 
 
 def _filled(first: Period, last: Period) -> list[Period]:

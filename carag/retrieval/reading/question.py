@@ -39,7 +39,7 @@ _AHEAD: Final = re.compile(
 )
 """Words that ask about the future, such as a payment in a table of maturities (Regulation S-K, Item 303(b)(1))."""
 _NUMBER: Final = r"\d{1,9}[a-z]?\d{0,9}(?:[./-]\d{1,9}[a-z]?){0,9}(?:\s?\((?:\d{1,9}|[a-z]{1,4})\)){0,9}"
-_NUMBERED: Final = {
+NUMBERED: Final = {
     "article": r"art(?:icles?|ikel|ículo|icolo|\.)",
     "section": r"sec(?:tions?|\.)|§{1,2}",
     "clause": r"clauses?|cl\.",
@@ -57,8 +57,8 @@ _NUMBERED: Final = {
 }
 _LETTERED: Final = frozenset({"annex", "appendix", "schedule", "exhibit"})
 _ROMAN: Final = _LETTERED | {"article", "chapter", "part"}
-_SECTION: Final = re.compile(
-    rf"(?<!\w)(?:{'|'.join(f'(?P<{kind}>{words})' for kind, words in _NUMBERED.items())})\s?"
+SECTION: Final = re.compile(
+    rf"(?<!\w)(?:{'|'.join(f'(?P<{kind}>{words})' for kind, words in NUMBERED.items())})\s?"
     rf"(?P<numbers>{_NUMBER}(?:(?:\s?,\s?(?:and\s|or\s)?|\s(?:and|or|&)\s)(?!(?:19|20)\d\d\b){_NUMBER}){{0,9}}"
     r"|(?-i:[IVX]+|[A-Z])(?!['’])(?:\s?\(\w{1,4}\)){0,9})(?!\w)",
     re.IGNORECASE,
@@ -153,7 +153,7 @@ def read_question(
     (['2015 to 2017'], ['section 12(3)'])
     """
     days = instants_of(question) if instants else ()
-    numbered = numbers(_plain(question)) if numbers else ()
+    numbered = numbers(plain(question)) if numbers else ()
     text, sections, periods, rest = _parts(question, (*days, *numbered))
     entities = names.find(rest) if names else ()
     titled = titles.find(text) if titles else ()
@@ -187,7 +187,8 @@ def unread(question: str) -> str:
     return _parts(question)[3]
 
 
-def _plain(question: str) -> str:
+def plain(question: str) -> str:
+    """Return a question in NFKC, with one blank or line end for each run of white space."""
     check_question("question", question)
     return _SPACE.sub(lambda run: "\n" if "\n" in run[0] else " ", normalize("NFKC", question))
 
@@ -195,10 +196,10 @@ def _plain(question: str) -> str:
 def _parts(
     question: str, without: Sequence[Instant | NumberPlace] = ()
 ) -> tuple[str, list[tuple[int, int, Section]], list[Period], str]:
-    rest = text = _plain(question)
+    rest = text = plain(question)
     for one in without:
         rest = rest[: one.start] + "\0" * (one.end - one.start) + rest[one.end :]
-    sections, rest = taken(_SECTION, rest, _sections_of)
+    sections, rest = taken(SECTION, rest, _sections_of)
     return text, sections, *periods_of(rest)
 
 
@@ -210,7 +211,7 @@ def _each_once(mentions: tuple[Mention, ...]) -> tuple[Mention, ...]:
 
 
 def _sections_of(match: re.Match[str]) -> list[Section]:
-    kind = next(kind for kind in _NUMBERED if match[kind])
+    kind = next(kind for kind in NUMBERED if match[kind])
     numbers = re.findall(_NUMBER, match["numbers"], re.IGNORECASE)
     if not match["numbers"][0].isdigit():
         is_roman = match["numbers"][0] in "IVX"

@@ -1,0 +1,1 @@
+"""Answer questions about the documents themselves from their metadata and structure, without a model."""
