@@ -187,6 +187,11 @@ def unread(question: str) -> str:
     return _parts(question)[3]
 
 
+def without_sections(text: str) -> str:
+    """Return a text without the sections that it names, each replaced by NUL."""
+    return taken(_SECTION, text, _sections_of)[1]
+
+
 def _plain(question: str) -> str:
     check_question("question", question)
     return _SPACE.sub(lambda run: "\n" if "\n" in run[0] else " ", normalize("NFKC", question))

@@ -1,0 +1,153 @@
+"""Tell by fixed lists of English words whether a question leans on an earlier one, and on which word."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from carag.retrieval.reading.slots import Place
+
+
+def _listed(words: str) -> frozenset[str]:
+    return frozenset(words.split())
+
+
+LEAD: Final = re.compile(
+    r"(?:(?:and|or|but|also|then|so|ok|okay|no|nope|yes|sorry|actually|right|hm+)\b[\s,.:;!–-]*)*"
+    r"(?:(?:(?:what|how)(?:['’]s|\sis)?\sabout|what\sof|(?:the\s)?same(?:\squestion|\sthing)?(?=\s(?:for|in|at|with)\b)"
+    r"|i\s(?:meant?|wanted|asked about)|rather|instead|make\s(?:it|that)|try|only|just|what\sif\sit\s(?:is|was))\b[\s,:]*)*",
+    re.IGNORECASE,
+)
+"""What introduces a follow-up, or corrects a question."""
+COMPARED: Final = re.compile(
+    r"(?:(?:please\s|can you\s|could you\s)?compare[ds]?|versus|vs\.?|against|relative\sto"
+    r"|how\s(?:does|did|do|is|was)\s(?:it|that|this|they)\scompared?)\b"
+    r"(?:\s(?:it|that|this|them))?(?:\s(?:with|to|against)(?:\sthat\s(?:of|in|for))?)?\s*(?:the\s)?",
+    re.IGNORECASE,
+)
+SAME_TIME: Final = re.compile(
+    r"\b(?:(?:in|for|during)\s)?(?:that|the\ssame|this)\s(?:fiscal\s|financial\s)?(?:year|quarter|period|month)\b",
+    re.IGNORECASE,
+)
+LATEST: Final = re.compile(r"\b(?:latest|newest|now|today|currently|current|still|ever)\b", re.IGNORECASE)
+_THANKS: Final = re.compile(
+    r"\W*(?:ok(?:ay)?|great|perfect|good|fine|got it|thanks?|thank you|hello|hi|bye|cheers)\b(?:[\s,.!]|$)"
+    r"(?!and\b|what\b|how\b|so\b|but\b|now\b|no\b)",
+    re.IGNORECASE,
+)
+VERBS: Final = _listed(
+    "is are was were be been do does did has have had can could may might must shall should will would"
+)
+QUESTION_WORDS: Final = _listed("what which who whom whose when where why how")
+AMOUNT: Final = _listed(
+    "grow grew growing growth grown increase increased increasing rise rose risen fall fell fallen decrease decreased "
+    "decline declined drop dropped change changed changing improve improved worsen differ different difference higher "
+    "lower more less larger smaller bigger greater big large high low percent percentage trend compare compared up down "
+    "pay paid pays payable due calculated calculate measured computed charged levied apply applies applied waived reported "
+    "disclosed audited recorded compared than year earlier by amount level total same exceed exceeded double doubled"
+)
+"""Words that say something about an amount or a rule that was asked about, so that these are taken over with them."""
+_FUNCTION: Final = (
+    VERBS
+    | QUESTION_WORDS
+    | _listed(
+        "a about after again against all also am an and any as at back because before being between both but by during "
+        "each either else for from further give given he her here hers him his i if in into it its just many me more "
+        "most much my no nor not of off on one ones only or other our out over please said same say says she so some "
+        "such tell than that the their theirs them then there these they this those though through to too under until "
+        "up upon us very via we well with within without you your state states stated exactly s t since far long "
+        "ago only itself themselves many whether instead"
+    )
+)
+_WORD: Final = re.compile(r"[^\W_](?:[\w'’&-]*\w)?")
+_THE_SUBJECT: Final = (
+    r"(?:compan(?:y|ies)|firms?|issuer|registrant|group|filer|circulars?|filings?|agreements?|contracts?|notification"
+    r"|directions?|notice|memo|lease|document|guidelines)"
+)
+_LEANING: Final = re.compile(
+    rf"\b(?:(?:that|this|the|the\ssame|said|these|those)\s(?:same\s)?{_THE_SUBJECT}(?!\s(?:of|on|for|act|law|that|which|between)\b)"
+    rf"|(?:that|this|these|those)\s(?!(?:who|which|that|of|is|are|was|were|be|apply|the|a|an|to|in|by|for|on|it|they)\b)[a-z]+"
+    rf"|its|it|they|them|their|theirs|he|she|his|her|him|that|this|those|these)\b",
+    re.IGNORECASE,
+)
+_BEFORE: Final = _FUNCTION - _listed("same such given only other so not")
+"""Words before "that" after which it is a pronoun, and not the beginning of a clause."""
+_EMPTY_IT: Final = re.compile(
+    r"\bit\s(?:(?:\w+\s){0,3}(?:to|that|if|when|whether|for)\b|takes?\b|mean\b|cost\sto\b|rain)"
+    r"|\b(?:is|was|does|would|will|can|may)\sit\s(?:\w+\s){0,3}(?:to|that|whether)\s\w",
+    re.IGNORECASE,
+)
+"""An "it" that stands for nothing, as in "is it allowed to lend"."""
+_ONE: Final = re.compile(
+    r"\b(?:an?|any|each|every|no|the|which|our)\s(?!(?:much|many|was|is|were|are|did|does|do|has|have|can|could|will|would"
+    r"|should|must|may|long|often|of|the|more|less|same|time|year|date|end)\b)[\w-]+|\0",
+    re.IGNORECASE,
+)
+"""What "it" later in the same question may stand for: a noun with an article, or a name."""
+_SEVERAL: Final = re.compile(
+    r"(?<!\bhow\smany\s)\b(?!(?:is|was|does|has|this|its|as|us|always)\b)[a-z]\w+s\b|\bthe\s\w+|\0", re.IGNORECASE
+)
+"""What "they" may stand for: a plural, a noun with an article, or a name."""
+_PLURAL: Final = frozenset({"they", "them", "their", "theirs"})
+
+
+def is_thanks(text: str) -> bool:
+    """Tell whether a text asks nothing."""
+    return bool(_THANKS.match(text))
+
+
+def content(text: str) -> tuple[str, ...]:
+    """Return the words of a text that say something, as written.
+
+    Examples
+    --------
+    >>> content("How much did it pay in dividends?")
+    ('pay', 'dividends')
+    """
+    return tuple(one for one in _WORD.findall(text) if one.casefold() not in _FUNCTION)
+
+
+def topic(text: str) -> str:
+    """Return what a text is about, in its own words, without the words around it; names in the text are NUL.
+
+    Examples
+    --------
+    >>> topic("How much did it pay in dividends?")
+    'pay in dividends'
+    """
+    found = []
+    for piece in re.split(r"\0+|[?;,]", text):
+        words = piece.split()
+        telling = [number for number, word in enumerate(words) if content(word)]
+        if telling:
+            said = words[telling[0] : telling[-1] + 1]
+            found.append(" ".join(word for word in said if word.casefold() not in VERBS))
+    return " ".join(found)
+
+
+def pronoun(text: str) -> Place | None:
+    """Return the place of the first word that stands for something in an earlier question; names in the text are NUL.
+
+    A word that may stand for something named earlier in the same question does not count.
+
+    Examples
+    --------
+    >>> pronoun("Who signed it?"), pronoun("Can a bank close its branch?"), pronoun("Is it allowed to lend?")
+    ((11, 13), None, None)
+    """
+    for found in _LEANING.finditer(text):
+        before = text[: found.start()]
+        word = found[0].casefold()
+        last = _WORD.findall(before)[-1:]
+        if _EMPTY_IT.search(text) and word == "it":
+            continue
+        if word.partition(" ")[0] in ("that", "this", "these", "those"):
+            if last and last[0].casefold() not in _BEFORE:
+                continue
+            return found.span()
+        is_of = bool(re.search(r"\b(?:of|for|under|in|by|with)\s$", before))
+        if (_SEVERAL if word in _PLURAL else _ONE).search(before) and not (is_of and "\0" not in before):
+            continue
+        return found.span()
+    return None

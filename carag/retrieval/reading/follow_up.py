@@ -1,0 +1,362 @@
+"""Read a follow-up, such as "And the year before?", with the words that it leans on from earlier questions.
+
+What is taken over are words of the asker's own questions: names, periods, sections, and what was asked about them. The
+result depends on these questions and on a public table of names, never on a store, so that hidden documents change
+nothing. What is in doubt is not taken over.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final, NamedTuple
+from unicodedata import normalize
+
+from carag.limits import MAX_QUESTION
+from carag.retrieval.reading.anaphora import (
+    AMOUNT,
+    COMPARED,
+    LATEST,
+    LEAD,
+    QUESTION_WORDS,
+    SAME_TIME,
+    VERBS,
+    content,
+    is_thanks,
+    pronoun,
+    topic,
+)
+from carag.retrieval.reading.instants import instants_of
+from carag.retrieval.reading.relative import relative_in, shifted
+from carag.retrieval.reading.slots import Slots, blanked, slots_of
+from carag.visible import visible_line
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from carag.retrieval.reading.names import Names
+    from carag.retrieval.reading.slots import Place
+
+
+LONGEST_TURN: Final = 2_000
+"""Characters of the longest question that a follow-up can lean on."""
+_PREPOSITIONS: Final = "in|for|under|on|at|by|with|from|of|within|outside|during|across|per|to|after|before"
+_PREPOSITION: Final = re.compile(rf"(?:{_PREPOSITIONS})\b", re.IGNORECASE)
+_ADDS: Final = frozenset({"in", "on", "under", "within", "outside", "during", "across", "per", "after", "before"})
+"""Prepositions before a place or a rule, which are added to what was asked, and never replace a company."""
+_ORDINAL: Final = re.compile("first|second|third|fourth")
+_MOST_WORDS: Final = 4
+"""A fragment with more words that say something has a subject of its own."""
+_MOST_OPENING: Final = 7
+_JOINED: Final = re.compile(r"[\s,]*(?:and|or|vs\.?|versus|&|with|to)?[\s,]*(?:the\s)?")
+
+
+class Carried(NamedTuple):
+    """A question as it is read, and what it was given from earlier ones."""
+
+    text: str
+    taken: tuple[str, ...] = ()
+    """What was taken over, in the asker's own words; empty for a question that stands alone, which is read as asked."""
+    days: tuple[str, ...] = ()
+    """The days as of which the earlier question asked, which are never taken over."""
+
+    def described(self) -> str:
+        """Say in one line what was taken over, and how the question is read; empty if nothing was."""
+        if not self.taken:
+            return ""
+        left = f"; not taken over: {', '.join(f'on {day}' for day in self.days)}" if self.days else ""
+        return f"taken over: {'; '.join(map(visible_line, self.taken))}{left}; read as: {visible_line(self.text)}"
+
+
+def carried(
+    question: str, earlier: Sequence[str], *, names: Names | None = None, instants: bool = False
+) -> Carried:
+    """Read a question after the earlier ones of its conversation, oldest first.
+
+    Parameters
+    ----------
+    names : Names, optional
+        Public names, beside those that capitals show. They must not come from documents of a store.
+    instants : bool
+        Whether days as of which a question asks decide what is searched; such a day is never taken over.
+
+    Examples
+    --------
+    >>> read = carried("And the year before?", ["How much did Acme Corp pay in dividends in 2020?"])
+    >>> read.text
+    'How much did Acme Corp pay in dividends in 2019?'
+    >>> read.taken
+    ('Acme Corp', 'pay in dividends', '2019 (the year before 2020)')
+    """
+    before, days = "", ()
+    for one in earlier:
+        if is_thanks(one):
+            continue
+        before, days = _without_days(_after(one, before, names).text, instants=instants)
+    found = _after(question, before, names)
+    return found._replace(days=days if found.taken else ())
+
+
+def leans(question: str) -> bool:
+    """Tell whether a question may be a follow-up, so that a question that is not costs no look at earlier ones."""
+    return _Asked.of(question, None).leans
+
+
+def _without_days(text: str, *, instants: bool) -> tuple[str, tuple[str, ...]]:
+    days = []
+    for one in reversed(instants_of(text) if instants else ()):
+        text = f"{text[: one.start].rstrip()} {text[one.end :].lstrip()}".strip().replace(" ?", "?")
+        days.append("an unreadable day" if one.day is None else one.day.isoformat())
+    return text, tuple(reversed(days))
+
+
+def _after(question: str, before: str, names: Names | None) -> Carried:
+    """Read a question after the one before it, as that one was read."""
+    if not before or max(len(question), len(before)) > LONGEST_TURN:
+        return Carried(question)
+    asked = _Asked.of(question, names)
+    if not asked.leans:
+        return Carried(question)
+    base = slots_of(before, names)
+    replaces = asked.is_fragment or (asked.is_phrase and _phrase_of(asked.slots.text, base) is not None)
+    found = (_edited(asked, base) if replaces else None) or _composed(asked, base)
+    return Carried(question) if found is None or len(found.text) > MAX_QUESTION else found
+
+
+class _Asked(NamedTuple):
+    """A question that may be a follow-up, without the words that introduce it."""
+
+    slots: Slots
+    words: tuple[str, ...]
+    """What it says beside names, periods and sections."""
+    has_lead: bool
+    compares: bool
+    """Whether it asks for something beside what was asked, as in "compare with 2021"."""
+    leaning: Place | None
+    """The place of a pronoun that refers to an earlier question."""
+    step: tuple[int, str, Place] | None
+    """A period relative to the earlier one: steps, unit and place."""
+    is_same_time: bool
+
+    @classmethod
+    def of(cls, question: str, names: Names | None) -> _Asked:
+        text = re.sub(r"\s+", " ", normalize("NFKC", question)).strip()
+        lead = LEAD.match(text)
+        rest = text[lead.end() :] if lead else text
+        compares = COMPARED.match(rest)
+        rest = rest[compares.end() :] if compares else rest
+        slots = slots_of(rest, names)
+        step = None if slots.periods else relative_in(slots.rest)
+        left = blanked(slots.rest, [step[2]]) if step else slots.rest
+        same = None if slots.periods else SAME_TIME.search(left)
+        left = blanked(left, [same.span()]) if same else left
+        leaning = pronoun(left)
+        return cls(
+            slots,
+            content(left if leaning is None else blanked(left, [leaning])),
+            bool(lead and lead[0]) and not is_thanks(question),
+            bool(compares),
+            leaning,
+            step,
+            same is not None and step is None,
+        )
+
+    @property
+    def is_fragment(self) -> bool:
+        """Whether it has no predicate of its own, so that it is read as the earlier question with a part replaced."""
+        if self.leaning is not None or self.slots.words & VERBS:
+            return False
+        asks = self.slots.words & QUESTION_WORDS
+        if asks and (self.words or not (self.slots.periods or self.step) or not asks <= {"how", "what"}):
+            return False
+        return not self.words or bool(_PREPOSITION.match(self.slots.text))
+
+    @property
+    def is_phrase(self) -> bool:
+        """Whether it is a phrase without a verb or a question word, such as "urban banks"."""
+        return bool(self.words) and self.leaning is None and not self.slots.words & (VERBS | QUESTION_WORDS)
+
+    @property
+    def leans(self) -> bool:
+        """Whether it leans on an earlier question at all."""
+        if is_thanks(self.slots.text) or not self.slots.text:
+            return False
+        if self.leaning is not None or self.step is not None or self.is_same_time or self.compares:
+            return len(self.words) <= 2 * _MOST_WORDS
+        if self.has_lead:
+            return len(self.words) <= _MOST_WORDS
+        if self.is_fragment:
+            return len(self.slots.text.split()) <= _MOST_OPENING
+        return not self.words and not (self.slots.names or self.slots.periods or self.slots.sections)
+
+
+# --- the earlier question with a part replaced ------------------------------------------------------------
+
+
+def _edited(asked: _Asked, base: Slots) -> Carried | None:
+    """Return the earlier question with what the fragment names; None if its words fit no place in that question."""
+    if not (base.names or content(base.rest)):
+        return None
+    period = _period(asked, base)
+    if asked.step is not None and period is None:
+        return None
+    edits: list[tuple[Place, str]] = []
+    kept = replace(base)
+    if asked.words:
+        place, said = _phrase(asked.slots, base)
+        edits.append((place, said))
+        kept = base.without(place)
+    elif asked.slots.names:
+        place = _name_place(asked, base)
+        if place is None:
+            return None
+        edits.append((place, _name_said(asked, base, place)))
+        kept = kept.without(place) if not asked.compares else kept
+    if asked.slots.sections:
+        said = asked.slots.said(asked.slots.sections)
+        edits.append((_whole(base.sections), said) if base.sections else (base.end, f" under {said}"))
+        kept = replace(kept, sections=())
+    if period is not None and period[0] != base.said(base.periods):
+        said = f"{base.said(base.periods)} and {period[0]}" if asked.compares and base.periods else period[0]
+        the = "the " if _ORDINAL.match(said) and not base.text[: (base.periods or (base.end,))[0][0]].endswith("the ") else ""
+        edits.append((_whole(base.periods), the + said) if base.periods else (base.end, f" in {said}"))
+    if not edits:
+        return None
+    for (start, end), said in sorted(edits, reverse=True):
+        base = replace(base, text=base.text[:start] + said + base.text[end:])
+    return Carried(f"{base.text}?", _taken(kept, period, compares=asked.compares))
+
+
+def _whole(places: Sequence[Place]) -> Place:
+    return places[0][0], places[-1][1]
+
+
+def _name_place(asked: _Asked, base: Slots) -> Place | None:
+    """Return what a new name replaces: the earlier name; None if that could be one of several."""
+    preposition = _PREPOSITION.match(asked.slots.text)
+    said = preposition[0].casefold() if preposition else ""
+    if said:
+        for place in base.names:
+            if re.search(rf"\b{said}\s(?:the\s)?$", base.text[: place[0]], re.IGNORECASE):
+                return place
+    if not base.names or said in _ADDS or asked.compares:
+        at_name = asked.compares and base.names
+        return (base.names[-1][1],) * 2 if at_name else _phrase_of(asked.slots.text, base) or base.end
+    between = [base.text[one[1] : two[0]] for one, two in zip(base.names, base.names[1:], strict=False)]
+    return _whole(base.names) if all(map(_JOINED.fullmatch, between)) else None
+
+
+def _name_said(asked: _Asked, base: Slots, place: Place) -> str:
+    named = asked.slots.said(asked.slots.names)
+    if asked.compares and place[0] == place[1] and base.names:
+        return f" and {named}"
+    if place in base.names or (base.names and place == _whole(base.names)):
+        return named
+    preposition = _PREPOSITION.match(asked.slots.text)
+    said = f"{preposition[0].casefold() if preposition else 'for'} {named}"
+    return f" {said}" if place[0] == place[1] else said
+
+
+def _phrase(slots: Slots, base: Slots) -> tuple[Place, str]:
+    """Return where a phrase such as "for urban banks" belongs: in the place of one like it, or at the end."""
+    said = slots.text if not slots.periods else slots.text[: slots.periods[0][0]].rstrip()
+    said = re.sub(rf"\s(?:{_PREPOSITIONS})$", "", said)
+    place = _phrase_of(said, base)
+    if place is None:
+        return base.end, f" {said}"
+    opening = re.match(rf"(?:(?:{_PREPOSITIONS})\s)?", said, re.IGNORECASE)
+    if opening and opening[0]:
+        return place, said
+    return place, f"{base.text[place[0] :].partition(' ')[0]} {said}"
+
+
+def _phrase_of(said: str, base: Slots) -> Place | None:
+    """Return the place of the last phrase that a phrase may replace, up to the next preposition or period.
+
+    That is one with the same last word or, unless it may be added as well, with the same preposition.
+    """
+    found = _PREPOSITION.match(said)
+    alike = found is not None and found[0].casefold() not in _ADDS
+    text = blanked(base.text, [*base.periods, *base.sections])
+    stop = rf"(?!\s(?:{_PREPOSITIONS}|and|when|if|that|which|who)\b)[^\0,;?]"
+    for one in reversed(list(re.finditer(rf"\b(?:{_PREPOSITIONS})\b(?:{stop})+", text, re.IGNORECASE))):
+        phrase = one[0].rstrip()
+        is_like = alike and found is not None and phrase.casefold().startswith(f"{found[0].casefold()} ")
+        same_head = phrase.rpartition(" ")[2].casefold() == said.rpartition(" ")[2].casefold()
+        if content(phrase) and (is_like or same_head):
+            return one.start(), one.start() + len(phrase)
+    return None
+
+
+# --- the follow-up with what it leans on ------------------------------------------------------------------
+
+
+def _composed(asked: _Asked, base: Slots) -> Carried | None:
+    """Return the follow-up with the subject in the place of its pronoun, and the rest of what it leans on added."""
+    subject = base.said(base.names)
+    about = topic(base.rest)
+    if not (subject or about):
+        return None
+    period = _period(asked, base)
+    if asked.step is not None and period is None:
+        return None
+    own, text = asked.slots, asked.slots.text
+    takes_name = not own.names or asked.leaning is not None
+    takes_topic = not base.names or not asked.words or set(asked.words) <= AMOUNT
+    if own.names and not asked.leaning and not asked.words:
+        takes_topic = True
+    asks_when = bool(asked.slots.words & {"when", "since", "until"}) or bool(LATEST.search(text))
+    keeps_period = not own.periods or asked.compares or takes_topic
+    added = [about] if takes_topic and about else []
+    if takes_name and subject and asked.leaning is None:
+        added.insert(0, subject)
+    if own.sections == () and base.sections and asked.leaning is not None:
+        added.append(base.said(base.sections))
+    if keeps_period and not asks_when and base.periods:
+        added.append(period[0] if period and not own.periods else base.said(base.periods))
+    elif asked.step is not None and period is not None:
+        added.append(period[0])
+    edits: list[tuple[Place, str]] = []
+    if asked.leaning is not None and subject and takes_name:
+        edits.append((asked.leaning, _in_place_of(text[slice(*asked.leaning)], subject)))
+    for (start, end), said in edits:
+        text = text[:start] + said + text[end:]
+    shown = period if keeps_period or asked.step else None
+    kept = replace(
+        base,
+        names=base.names if takes_name else (),
+        rest=base.rest if takes_topic else "",
+        sections=base.sections if asked.leaning is not None and not own.sections else (),
+        periods=base.periods if keeps_period and not asks_when else (),
+    )
+    taken = _taken(kept, None if asks_when else shown, compares=bool(own.periods))
+    more = f" ({'; '.join(dict.fromkeys(added))})" if added else ""
+    return Carried(f"{text}{more}?", taken) if taken else None
+
+
+def _in_place_of(pronoun: str, subject: str) -> str:
+    return f"{subject}'s" if pronoun.casefold() in ("its", "their", "his", "her", "whose") else subject
+
+
+def _period(asked: _Asked, base: Slots) -> tuple[str, str] | None:
+    """Return the period asked about and how it was found: its own, one worked out, or the earlier one; else None."""
+    if asked.slots.periods:
+        return asked.slots.said(asked.slots.periods), ""
+    if not base.periods:
+        return None
+    said = base.said(base.periods)
+    if asked.step is None:
+        return said, said
+    steps, unit, _ = asked.step
+    found = shifted(said, steps, unit)
+    return None if found is None else (found[0], f"{found[0]} ({found[1]})")
+
+
+def _taken(kept: Slots, period: tuple[str, str] | None, *, compares: bool) -> tuple[str, ...]:
+    parts = [kept.text[slice(*one)] for one in kept.names]
+    parts += [topic(kept.rest), *(kept.text[slice(*one)] for one in kept.sections)]
+    if period is not None and period[1]:
+        parts.append(period[1])
+    elif compares and kept.periods:
+        parts.append(kept.said(kept.periods))
+    return tuple(dict.fromkeys(filter(None, parts)))

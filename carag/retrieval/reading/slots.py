@@ -1,0 +1,175 @@
+"""Find the places in a question that name something: names, periods and sections. No store is looked at.
+
+Capitals, quotation marks and words such as "policy" show a name, beside a public table of names. A follow-up can
+replace what is at such a place.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final, TypeAlias
+from unicodedata import normalize
+
+from carag.limits import check_question
+from carag.retrieval.reading.languages import language_of
+from carag.retrieval.reading.names import begins_sentence, words_of
+from carag.retrieval.reading.numbers import Numbers
+from carag.retrieval.reading.periods import periods_of
+from carag.retrieval.reading.question import without_sections
+from carag.retrieval.reading.unheard import is_telling, runs
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from carag.retrieval.reading.names import Names
+
+
+Place: TypeAlias = tuple[int, int]
+"""The start and end of some words in a question."""
+_NUL: Final = re.compile("\0+")
+DOCUMENTS: Final = (
+    r"(?:agreement|amendment|announcement|bulletin|bylaws|charter|circular|code|contract|directions?|directive|document"
+    r"|filing|guidance|guidelines?|handbook|law|lease|letter|licen[cs]e|manual|memo(?:randum)?|minutes|notice"
+    r"|notification|order|plan|policy|procedure|prospectus|protocol|regulations?|report|rulebook|scheme|standard"
+    r"|statement|treaty)"
+)
+_OF_DOCUMENT: Final = re.compile(rf"(?:\s[a-z][\w-]*){{0,2}}?\s{DOCUMENTS}\b")
+"""Words after a name that make it the name of a document, as in "Halden supply agreement"."""
+_PLAIN_DOCUMENT: Final = re.compile(
+    rf"\b(?:the|our|your|an?)\s((?!(?:same|said|last|first|whole|latest|current|new|old)\s)(?:[a-z][\w-]*\s){{1,3}}?{DOCUMENTS})\b",
+    re.IGNORECASE,
+)
+_NO_PART: Final = re.compile(r"\b(?:of|in|for|under|and|or|to|by|on|with|from|does|do|is|are|was|were)\b", re.IGNORECASE)
+_QUOTED: Final = re.compile(r"[\"“«]([^\"“”«»\0]{2,120})[\"”»]")
+_CODE: Final = re.compile(r"\b[A-Z]{2,}[A-Za-z]*[-/]?\d[\w-]*\b(?:\s" + DOCUMENTS + r"\b)?")
+_JOINING: Final = re.compile(r"\s(?:of|on|de|del|der|van|von|&)(?:\sthe)?\s")
+_ABBREVIATION: Final = 6
+"""An abbreviation of fewer letters is not the name of a company, unless a table has it."""
+_WHOLE: Final = 5
+"""A text of fewer words, all in one name, is a name even at the beginning of a sentence."""
+_BETWEEN: Final = re.compile(r"[\s,]*(?:and|or|to|through|vs\.?|versus|&|[-–])?[\s,]*(?:the\s)?")
+_ENDING: Final = " \t?.!\uff1f"
+
+
+@dataclass(frozen=True, slots=True)
+class Slots:
+    """A question without the mark at its end, and the places where it names something."""
+
+    text: str
+    names: tuple[Place, ...]
+    periods: tuple[Place, ...]
+    sections: tuple[Place, ...]
+    rest: str
+    """The text with NUL at all of these places."""
+
+    @property
+    def end(self) -> Place:
+        """The empty place at the end."""
+        return len(self.text), len(self.text)
+
+    @property
+    def words(self) -> frozenset[str]:
+        """The words of the rest, in lower case."""
+        return frozenset(re.findall(r"[a-z]+", self.rest.casefold()))
+
+    def said(self, places: Sequence[Place]) -> str:
+        """Return the words at some places: in one piece if they adjoin, otherwise joined by "and"."""
+        if not places:
+            return ""
+        between = [self.text[one[1] : two[0]] for one, two in zip(places, places[1:], strict=False)]
+        if all(map(_BETWEEN.fullmatch, between)):
+            return self.text[places[0][0] : places[-1][1]]
+        return " and ".join(self.text[slice(*one)] for one in places)
+
+    def without(self, place: Place) -> Slots:
+        """Return the slots without those that begin in a place."""
+
+        def kept(places: tuple[Place, ...]) -> tuple[Place, ...]:
+            return tuple(one for one in places if not place[0] <= one[0] < place[1])
+
+        names, periods, sections = map(kept, (self.names, self.periods, self.sections))
+        return replace(
+            self, names=names, periods=periods, sections=sections, rest=blanked(self.rest, [place])
+        )
+
+
+def blanked(text: str, places: Iterable[Place]) -> str:
+    """Return a text with NUL at some places."""
+    for start, end in places:
+        text = f"{text[:start]}{chr(0) * (end - start)}{text[end:]}"
+    return text
+
+
+def slots_of(question: str, names: Names | None) -> Slots:
+    """Find what a question of 1 to 8,192 characters names; an empty text names nothing.
+
+    Examples
+    --------
+    >>> found = slots_of("How much did Acme Corp pay under section 4 in 2020?", None)
+    >>> [found.said(one) for one in (found.names, found.sections, found.periods)]
+    ['Acme Corp', 'section 4', '2020']
+    """
+    text = re.sub(r"\s+", " ", normalize("NFKC", question)).strip().rstrip(_ENDING).replace("\0", " ")
+    if not text:
+        return Slots("", (), (), (), "")
+    check_question("question", text)
+    numbered = [(one.start, one.end) for one in Numbers().find(text, lambda _: False)]
+    left = blanked(text, numbered)
+    cut = without_sections(left)
+    sections = _new(left, cut)
+    left = periods_of(cut)[1]
+    periods = _new(cut, left)
+    named = sorted({*numbered, *_names_in(left, names)})
+    return Slots(text, tuple(named), periods, sections, blanked(left, named))
+
+
+def _new(before: str, after: str) -> tuple[Place, ...]:
+    """Return the places that became NUL."""
+    was = {one.span() for one in _NUL.finditer(before)}
+    return tuple(one.span() for one in _NUL.finditer(after) if one.span() not in was)
+
+
+def _names_in(text: str, names: Names | None) -> list[Place]:
+    found = [one.span(1) for one in _QUOTED.finditer(text)]
+    found += [one.span() for one in _CODE.finditer(text)]
+    at = 0
+    for mention in names.find(text) if names is not None else ():
+        if (start := text.find(mention.text, at)) >= 0:
+            at = start + len(mention.text)
+            found.append((start, at))
+    found += _capitalised(text)
+    found += [
+        one.span(1) for one in _PLAIN_DOCUMENT.finditer(text) if not _NO_PART.search(one[1].rpartition(" ")[0])
+    ]
+    chosen: list[Place] = []
+    for start, end in sorted(set(found), key=lambda one: (one[0], -one[1])):
+        if not chosen or start >= chosen[-1][1]:
+            chosen.append((start, end))
+    return chosen
+
+
+def _capitalised(text: str) -> list[Place]:
+    """Return the names that capitals show, those joined by "of" in one, with the word "policy" or the like after."""
+    words = [word for word in words_of(text) if any(map(str.isalpha, word.written))]
+    joined: list[Place] = []
+    for run in runs(text, words, language_of(words)):
+        start, end = run[0].start, run[-1].end
+        if run[-1].stem != run[-1].folded:
+            end -= 2
+        if joined and _JOINING.fullmatch(text[joined[-1][1] : start]):
+            joined[-1] = joined[-1][0], end
+        else:
+            joined.append((start, end))
+    found = []
+    for start, end in joined:
+        of_document = _OF_DOCUMENT.match(text, end)
+        said = [word for word in words if start <= word.start < end]
+        alone = len(said) == 1
+        first = begins_sentence(text, said[0]) and len(words) >= _WHOLE
+        short = text[start:end].isupper() and end - start < _ABBREVIATION
+        if of_document and not (alone and first):
+            found.append((start, of_document.end()))
+        elif any(map(is_telling, said)) and not (alone and (first or short)):
+            found.append((start, end))
+    return found
