@@ -313,6 +313,7 @@ def _head(found: Retrieval) -> dict[str, Any]:
     return {
         "outcome": found.outcome.value,
         "why": found.why,
+        "understood": found.understood,
         "record": seq,
         "receipt": f"{_RECEIPT}{seq}",
     }
@@ -358,6 +359,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--purpose", required=True)
     parser.add_argument("--subject", help="who asks; recorded as a salted commitment")
     parser.add_argument(
+        "--conversation",
+        metavar="ID",
+        help="groups the questions of this process; with --subject, a follow-up is read after the earlier ones",
+    )
+    parser.add_argument(
         "--principal",
         metavar="KIND:ID",
         action="append",
@@ -374,6 +380,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         role=given.role,
         purpose=given.purpose,
         subject=given.subject,
+        conversation=given.conversation,
         principals=frozenset(given.principal),
     )
     with ExitStack() as stack:

@@ -81,7 +81,10 @@ class Narrow(Strict):
         default=None,
         min_length=1,
         max_length=MAX_LABEL,
-        description="Printable characters; used only to group questions.",
+        description=(
+            "Printable characters; groups questions. A follow-up is read after the earlier questions of the same caller, "
+            "role and purpose in this conversation, and grants nothing more."
+        ),
     )
 
     def applied(self, session: Session, flags: type[PolicyFlag]) -> Session:

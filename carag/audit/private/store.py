@@ -159,6 +159,29 @@ class PrivateStore:
                 for name, holder, wrapped, box in rows
             }
 
+    def newest_of(
+        self, subject: str, fields: tuple[str, ...], most: int
+    ) -> list[tuple[int, dict[str, Opening]]]:
+        """Return some fields' openings of a subject's newest records, the newest first.
+
+        They may be used for the subject's own requests alone; to show them to anybody else, use the functions that
+        record it.
+        """
+        marks = ", ".join("?" * len(fields))
+        query = (
+            "SELECT seq, field, holder, wrapped, box FROM value JOIN holder ON holder = holder.id "
+            f"WHERE field IN ({marks}) AND seq IN (SELECT named.seq FROM value AS named JOIN holder AS whose "  # noqa: S608 - marks
+            "ON named.holder = whose.id WHERE whose.pseudonym = ? AND named.field = 'subject' "
+            "ORDER BY named.seq DESC LIMIT ?) ORDER BY seq DESC"
+        )
+        found: dict[int, dict[str, Opening]] = {}
+        with self._mutex, self._reading():
+            rows = self._db.execute(query, (*fields, self._subject_tag(subject), most)).fetchall()
+            for seq, name, holder, wrapped, box in rows:
+                key = self._holder_key(self._db, holder, wrapped)
+                found.setdefault(seq, {})[name] = unseal(key, box, seq, name)
+        return list(found.items())
+
     def is_empty(self) -> bool:
         """Tell whether there are no values."""
         return not self._one("SELECT EXISTS (SELECT 1 FROM value)")

@@ -86,7 +86,8 @@ _ONE: Final = re.compile(
 )
 """What "it" later in the same question may stand for: a noun with an article, or a name."""
 _SEVERAL: Final = re.compile(
-    r"(?<!\bhow\smany\s)\b(?!(?:is|was|does|has|this|its|as|us|always)\b)[a-z]\w+s\b|\bthe\s\w+|\0", re.IGNORECASE
+    r"(?<!\bhow\smany\s)\b(?!(?:is|was|does|has|this|its|as|us|always)\b)[a-z]\w+s\b|\bthe\s\w+|\0",
+    re.IGNORECASE,
 )
 """What "they" may stand for: a plural, a noun with an article, or a name."""
 _PLURAL: Final = frozenset({"they", "them", "their", "theirs"})

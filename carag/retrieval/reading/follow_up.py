@@ -42,7 +42,9 @@ LONGEST_TURN: Final = 2_000
 """Characters of the longest question that a follow-up can lean on."""
 _PREPOSITIONS: Final = "in|for|under|on|at|by|with|from|of|within|outside|during|across|per|to|after|before"
 _PREPOSITION: Final = re.compile(rf"(?:{_PREPOSITIONS})\b", re.IGNORECASE)
-_ADDS: Final = frozenset({"in", "on", "under", "within", "outside", "during", "across", "per", "after", "before"})
+_ADDS: Final = frozenset(
+    {"in", "on", "under", "within", "outside", "during", "across", "per", "after", "before"}
+)
 """Prepositions before a place or a rule, which are added to what was asked, and never replace a company."""
 _ORDINAL: Final = re.compile("first|second|third|fourth")
 _MOST_WORDS: Final = 4
@@ -92,7 +94,10 @@ def carried(
     for one in earlier:
         if is_thanks(one):
             continue
-        before, days = _without_days(_after(one, before, names).text, instants=instants)
+        read = _after(one, before, names)
+        # A follow-up whose subject was not found has nothing to lean on either.
+        text = "" if not read.taken and leans(one) else read.text
+        before, days = _without_days(text, instants=instants)
     found = _after(question, before, names)
     return found._replace(days=days if found.taken else ())
 
@@ -218,7 +223,11 @@ def _edited(asked: _Asked, base: Slots) -> Carried | None:
         kept = replace(kept, sections=())
     if period is not None and period[0] != base.said(base.periods):
         said = f"{base.said(base.periods)} and {period[0]}" if asked.compares and base.periods else period[0]
-        the = "the " if _ORDINAL.match(said) and not base.text[: (base.periods or (base.end,))[0][0]].endswith("the ") else ""
+        the = (
+            "the "
+            if _ORDINAL.match(said) and not base.text[: (base.periods or (base.end,))[0][0]].endswith("the ")
+            else ""
+        )
         edits.append((_whole(base.periods), the + said) if base.periods else (base.end, f" in {said}"))
     if not edits:
         return None

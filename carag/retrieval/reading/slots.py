@@ -40,7 +40,9 @@ _PLAIN_DOCUMENT: Final = re.compile(
     rf"\b(?:the|our|your|an?)\s((?!(?:same|said|last|first|whole|latest|current|new|old)\s)(?:[a-z][\w-]*\s){{1,3}}?{DOCUMENTS})\b",
     re.IGNORECASE,
 )
-_NO_PART: Final = re.compile(r"\b(?:of|in|for|under|and|or|to|by|on|with|from|does|do|is|are|was|were)\b", re.IGNORECASE)
+_NO_PART: Final = re.compile(
+    r"\b(?:of|in|for|under|and|or|to|by|on|with|from|does|do|is|are|was|were)\b", re.IGNORECASE
+)
 _QUOTED: Final = re.compile(r"[\"“«]([^\"“”«»\0]{2,120})[\"”»]")
 _CODE: Final = re.compile(r"\b[A-Z]{2,}[A-Za-z]*[-/]?\d[\w-]*\b(?:\s" + DOCUMENTS + r"\b)?")
 _JOINING: Final = re.compile(r"\s(?:of|on|de|del|der|van|von|&)(?:\sthe)?\s")
@@ -140,7 +142,9 @@ def _names_in(text: str, names: Names | None) -> list[Place]:
             found.append((start, at))
     found += _capitalised(text)
     found += [
-        one.span(1) for one in _PLAIN_DOCUMENT.finditer(text) if not _NO_PART.search(one[1].rpartition(" ")[0])
+        one.span(1)
+        for one in _PLAIN_DOCUMENT.finditer(text)
+        if not _NO_PART.search(one[1].rpartition(" ")[0])
     ]
     chosen: list[Place] = []
     for start, end in sorted(set(found), key=lambda one: (one[0], -one[1])):
