@@ -82,8 +82,8 @@ class Narrow(Strict):
         min_length=1,
         max_length=MAX_LABEL,
         description=(
-            "Printable characters; groups questions. A follow-up is read after the earlier questions of the same caller, "
-            "role and purpose in this conversation, and grants nothing more."
+            "Printable characters; groups questions. A follow-up is read after the earlier questions of the same "
+            "caller, role and purpose in this conversation, and is granted nothing more."
         ),
     )
 

@@ -206,7 +206,7 @@ def test_a_guessed_id_gives_nothing(engine: Engine, other: dict[str, Any]) -> No
 def test_an_erased_turn_is_gone(engine: Engine, which: str) -> None:
     asked = engine.ask(ASKED, ANA)
     wanted: dict[str, Any] = {"records": [asked.receipt.seq]} if which == "record" else {"subject": "ana"}
-    erase(engine.log, actor="dpo", approver="cco", basis=Basis.REQUEST, **wanted)
+    erase(engine.log, actor="dpo", approver="cco", basis=Basis.UNLAWFUL, **wanted)
     assert read_as(engine, FOLLOW) == FOLLOW
 
 

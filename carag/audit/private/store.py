@@ -167,17 +167,17 @@ class PrivateStore:
         They may be used for the subject's own requests alone; to show them to anybody else, use the functions that
         record it.
         """
-        marks = ", ".join("?" * len(fields))
         query = (
             "SELECT seq, field, holder, wrapped, box FROM value JOIN holder ON holder = holder.id "
-            f"WHERE field IN ({marks}) AND seq IN (SELECT named.seq FROM value AS named JOIN holder AS whose "  # noqa: S608 - marks
-            "ON named.holder = whose.id WHERE whose.pseudonym = ? AND named.field = 'subject' "
-            "ORDER BY named.seq DESC LIMIT ?) ORDER BY seq DESC"
+            "WHERE seq IN (SELECT named.seq FROM value AS named JOIN holder AS whose ON named.holder = whose.id "
+            "WHERE whose.pseudonym = ? AND named.field = 'subject' ORDER BY named.seq DESC LIMIT ?) ORDER BY seq DESC"
         )
         found: dict[int, dict[str, Opening]] = {}
         with self._mutex, self._reading():
-            rows = self._db.execute(query, (*fields, self._subject_tag(subject), most)).fetchall()
+            rows = self._db.execute(query, (self._subject_tag(subject), most)).fetchall()
             for seq, name, holder, wrapped, box in rows:
+                if name not in fields:
+                    continue
                 key = self._holder_key(self._db, holder, wrapped)
                 found.setdefault(seq, {})[name] = unseal(key, box, seq, name)
         return list(found.items())

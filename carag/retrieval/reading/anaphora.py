@@ -15,7 +15,8 @@ def _listed(words: str) -> frozenset[str]:
 
 LEAD: Final = re.compile(
     r"(?:(?:and|or|but|also|then|so|ok|okay|no|nope|yes|sorry|actually|right|hm+)\b[\s,.:;!–-]*)*"
-    r"(?:(?:(?:what|how)(?:['’]s|\sis)?\sabout|what\sof|(?:the\s)?same(?:\squestion|\sthing)?(?=\s(?:for|in|at|with)\b)"
+    r"(?:(?:(?:what|how)(?:['’]s|\sis)?\sabout|what\sof"
+    r"|(?:the\s)?same(?:\squestion|\sthing)?(?=\s(?:for|in|at|with)\b)"
     r"|i\s(?:meant?|wanted|asked about)|rather|instead|make\s(?:it|that)|try|only|just|what\sif\sit\s(?:is|was))\b[\s,:]*)*",
     re.IGNORECASE,
 )
@@ -44,8 +45,9 @@ AMOUNT: Final = _listed(
     "grow grew growing growth grown increase increased increasing rise rose risen fall fell fallen decrease decreased "
     "decline declined drop dropped change changed changing improve improved worsen differ different difference higher "
     "lower more less larger smaller bigger greater big large high low percent percentage trend compare compared up down "
-    "pay paid pays payable due calculated calculate measured computed charged levied apply applies applied waived reported "
-    "disclosed audited recorded compared than year earlier by amount level total same exceed exceeded double doubled"
+    "pay paid pays payable due calculated calculate measured computed charged levied apply applies applied "
+    "waived "
+    "reported disclosed audited recorded than year earlier by amount level total same exceed exceeded double doubled"
 )
 """Words that say something about an amount or a rule that was asked about, so that these are taken over with them."""
 _FUNCTION: Final = (
@@ -66,7 +68,8 @@ _THE_SUBJECT: Final = (
     r"|directions?|notice|memo|lease|document|guidelines)"
 )
 _LEANING: Final = re.compile(
-    rf"\b(?:(?:that|this|the|the\ssame|said|these|those)\s(?:same\s)?{_THE_SUBJECT}(?!\s(?:of|on|for|act|law|that|which|between)\b)"
+    rf"\b(?:(?:that|this|the|the\ssame|said|these|those)\s(?:same\s)?{_THE_SUBJECT}"
+    rf"(?!\s(?:of|on|for|act|law|that|which|between)\b)"
     rf"|(?:that|this|these|those)\s(?!(?:who|which|that|of|is|are|was|were|be|apply|the|a|an|to|in|by|for|on|it|they)\b)[a-z]+"
     rf"|its|it|they|them|their|theirs|he|she|his|her|him|that|this|those|these)\b",
     re.IGNORECASE,

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple
 from unicodedata import normalize
 
@@ -90,7 +91,7 @@ def carried(
     >>> read.taken
     ('Acme Corp', 'pay in dividends', '2019 (the year before 2020)')
     """
-    before, days = "", ()
+    before, days = "", tuple[str, ...]()
     for one in earlier:
         if is_thanks(one):
             continue
@@ -208,9 +209,8 @@ def _edited(asked: _Asked, base: Slots) -> Carried | None:
     edits: list[tuple[Place, str]] = []
     kept = replace(base)
     if asked.words:
-        place, said = _phrase(asked.slots, base)
-        edits.append((place, said))
-        kept = base.without(place)
+        edits.append(_phrase(asked.slots, base))
+        kept = base.without(edits[0][0])
     elif asked.slots.names:
         place = _name_place(asked, base)
         if place is None:
@@ -251,7 +251,7 @@ def _name_place(asked: _Asked, base: Slots) -> Place | None:
     if not base.names or said in _ADDS or asked.compares:
         at_name = asked.compares and base.names
         return (base.names[-1][1],) * 2 if at_name else _phrase_of(asked.slots.text, base) or base.end
-    between = [base.text[one[1] : two[0]] for one, two in zip(base.names, base.names[1:], strict=False)]
+    between = [base.text[one[1] : two[0]] for one, two in pairwise(base.names)]
     return _whole(base.names) if all(map(_JOINED.fullmatch, between)) else None
 
 

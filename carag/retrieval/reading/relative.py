@@ -31,7 +31,8 @@ _PART: Final = re.compile(
 """A part of the year that the earlier question names, or all of it."""
 _FISCAL: Final = re.compile(r"(?:FYE?|CY|(?:fiscal|financial|calendar)(?:\syears?)?)(?=\W|\d)", re.IGNORECASE)
 _MONTH_NAMES: Final = (
-    "January February March April May June July August September October November December".split()
+    *("January", "February", "March", "April", "May", "June"),
+    *("July", "August", "September", "October", "November", "December"),
 )
 
 

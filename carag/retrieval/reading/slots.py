@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final, TypeAlias
 from unicodedata import normalize
 
@@ -79,7 +80,7 @@ class Slots:
         """Return the words at some places: in one piece if they adjoin, otherwise joined by "and"."""
         if not places:
             return ""
-        between = [self.text[one[1] : two[0]] for one, two in zip(places, places[1:], strict=False)]
+        between = [self.text[one[1] : two[0]] for one, two in pairwise(places)]
         if all(map(_BETWEEN.fullmatch, between)):
             return self.text[places[0][0] : places[-1][1]]
         return " and ".join(self.text[slice(*one)] for one in places)
