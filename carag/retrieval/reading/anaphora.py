@@ -5,22 +5,20 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
+from carag.retrieval.reading.names import words_listed
+
 if TYPE_CHECKING:
     from carag.retrieval.reading.slots import Place
 
 
-def _listed(words: str) -> frozenset[str]:
-    return frozenset(words.split())
-
-
+# What introduces a follow-up, or corrects a question.
 LEAD: Final = re.compile(
     r"(?:(?:and|or|but|also|then|so|ok|okay|no|nope|yes|sorry|actually|right|hm+)\b[\s,.:;!–-]*)*"
     r"(?:(?:(?:what|how)(?:['’]s|\sis)?\sabout|what\sof"
     r"|(?:the\s)?same(?:\squestion|\sthing)?(?=\s(?:for|in|at|with)\b)"
-    r"|i\s(?:meant?|wanted|asked about)|rather|instead|make\s(?:it|that)|try|only|just|what\sif\sit\s(?:is|was))\b[\s,:]*)*",
+    r"|i\s(?:meant?|wanted|asked about)|rather|instead|make\s(?:it|that)|try|only|just)\b[\s,:]*)*",
     re.IGNORECASE,
 )
-"""What introduces a follow-up, or corrects a question."""
 COMPARED: Final = re.compile(
     r"(?:(?:please\s|can you\s|could you\s)?compare[ds]?|versus|vs\.?|against|relative\sto"
     r"|how\s(?:does|did|do|is|was)\s(?:it|that|this|they)\scompared?)\b"
@@ -37,31 +35,35 @@ _THANKS: Final = re.compile(
     r"(?!and\b|what\b|how\b|so\b|but\b|now\b|no\b)",
     re.IGNORECASE,
 )
-VERBS: Final = _listed(
-    "is are was were be been do does did has have had can could may might must shall should will would"
+VERBS: Final = frozenset(
+    [
+        "is",
+        "are",
+        "was",
+        "were",
+        "be",
+        "been",
+        "do",
+        "does",
+        "did",
+        "has",
+        "have",
+        "had",
+        "can",
+        "could",
+        "may",
+        "might",
+        "must",
+        "shall",
+        "should",
+        "will",
+        "would",
+    ]
 )
-QUESTION_WORDS: Final = _listed("what which who whom whose when where why how")
-AMOUNT: Final = _listed(
-    "grow grew growing growth grown increase increased increasing rise rose risen fall fell fallen decrease decreased "
-    "decline declined drop dropped change changed changing improve improved worsen differ different difference higher "
-    "lower more less larger smaller bigger greater big large high low percent percentage trend compare compared up down "
-    "pay paid pays payable due calculated calculate measured computed charged levied apply applies applied "
-    "waived "
-    "reported disclosed audited recorded than year earlier by amount level total same exceed exceeded double doubled"
-)
-"""Words that say something about an amount or a rule that was asked about, so that these are taken over with them."""
-_FUNCTION: Final = (
-    VERBS
-    | QUESTION_WORDS
-    | _listed(
-        "a about after again against all also am an and any as at back because before being between both but by during "
-        "each either else for from further give given he her here hers him his i if in into it its just many me more "
-        "most much my no nor not of off on one ones only or other our out over please said same say says she so some "
-        "such tell than that the their theirs them then there these they this those though through to too under until "
-        "up upon us very via we well with within without you your state states stated exactly s t since far long "
-        "ago only itself themselves many whether instead"
-    )
-)
+QUESTION_WORDS: Final = frozenset(["what", "which", "who", "whom", "whose", "when", "where", "why", "how"])
+# Words that say something about an amount or a rule that was asked about, so that these are taken over with them.
+AMOUNT: Final = words_listed("amount_words.txt")
+_FUNCTION: Final = VERBS | QUESTION_WORDS | words_listed("function_words.txt")
 _WORD: Final = re.compile(r"[^\W_](?:[\w'’&-]*\w)?")
 _THE_SUBJECT: Final = (
     r"(?:compan(?:y|ies)|firms?|issuer|registrant|group|filer|circulars?|filings?|agreements?|contracts?|notification"
@@ -74,25 +76,25 @@ _LEANING: Final = re.compile(
     rf"|its|it|they|them|their|theirs|he|she|his|her|him|that|this|those|these)\b",
     re.IGNORECASE,
 )
-_BEFORE: Final = _FUNCTION - _listed("same such given only other so not")
-"""Words before "that" after which it is a pronoun, and not the beginning of a clause."""
+# Words before "that" after which it is a pronoun, and not the beginning of a clause.
+_BEFORE: Final = _FUNCTION - frozenset(["same", "such", "given", "only", "other", "so", "not"])
+# An "it" that stands for nothing, as in "is it allowed to lend".
 _EMPTY_IT: Final = re.compile(
     r"\bit\s(?:(?:\w+\s){0,3}(?:to|that|if|when|whether|for)\b|takes?\b|mean\b|cost\sto\b|rain)"
     r"|\b(?:is|was|does|would|will|can|may)\sit\s(?:\w+\s){0,3}(?:to|that|whether)\s\w",
     re.IGNORECASE,
 )
-"""An "it" that stands for nothing, as in "is it allowed to lend"."""
+# What "it" later in the same question may stand for: a noun with an article, or a name.
 _ONE: Final = re.compile(
     r"\b(?:an?|any|each|every|no|the|which|our)\s(?!(?:much|many|was|is|were|are|did|does|do|has|have|can|could|will|would"
     r"|should|must|may|long|often|of|the|more|less|same|time|year|date|end)\b)[\w-]+|\0",
     re.IGNORECASE,
 )
-"""What "it" later in the same question may stand for: a noun with an article, or a name."""
+# What "they" may stand for: a plural, a noun with an article, or a name.
 _SEVERAL: Final = re.compile(
     r"(?<!\bhow\smany\s)\b(?!(?:is|was|does|has|this|its|as|us|always)\b)[a-z]\w+s\b|\bthe\s\w+|\0",
     re.IGNORECASE,
 )
-"""What "they" may stand for: a plural, a noun with an article, or a name."""
 _PLURAL: Final = frozenset({"they", "them", "their", "theirs"})
 
 

@@ -14,19 +14,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from unicodedata import normalize
 
 from carag.limits import MAX_QUESTION
-from carag.retrieval.reading.anaphora import (
-    AMOUNT,
-    COMPARED,
-    LATEST,
-    LEAD,
-    QUESTION_WORDS,
-    SAME_TIME,
-    VERBS,
-    content,
-    is_thanks,
-    pronoun,
-    topic,
-)
+from carag.retrieval.reading import anaphora
+from carag.retrieval.reading.anaphora import content, is_thanks, topic
 from carag.retrieval.reading.instants import instants_of
 from carag.retrieval.reading.relative import relative_in, shifted
 from carag.retrieval.reading.slots import Slots, blanked, slots_of
@@ -39,17 +28,17 @@ if TYPE_CHECKING:
     from carag.retrieval.reading.slots import Place
 
 
+# Characters of the longest question that a follow-up can lean on.
 LONGEST_TURN: Final = 2_000
-"""Characters of the longest question that a follow-up can lean on."""
 _PREPOSITIONS: Final = "in|for|under|on|at|by|with|from|of|within|outside|during|across|per|to|after|before"
 _PREPOSITION: Final = re.compile(rf"(?:{_PREPOSITIONS})\b", re.IGNORECASE)
+# Prepositions before a place or a rule, which are added to what was asked, and never replace a company.
 _ADDS: Final = frozenset(
     {"in", "on", "under", "within", "outside", "during", "across", "per", "after", "before"}
 )
-"""Prepositions before a place or a rule, which are added to what was asked, and never replace a company."""
 _ORDINAL: Final = re.compile("first|second|third|fourth")
+# A fragment with more words that say something has a subject of its own.
 _MOST_WORDS: Final = 4
-"""A fragment with more words that say something has a subject of its own."""
 _MOST_OPENING: Final = 7
 _JOINED: Final = re.compile(r"[\s,]*(?:and|or|vs\.?|versus|&|with|to)?[\s,]*(?:the\s)?")
 
@@ -147,16 +136,16 @@ class _Asked(NamedTuple):
     @classmethod
     def of(cls, question: str, names: Names | None) -> _Asked:
         text = re.sub(r"\s+", " ", normalize("NFKC", question)).strip()
-        lead = LEAD.match(text)
+        lead = anaphora.LEAD.match(text)
         rest = text[lead.end() :] if lead else text
-        compares = COMPARED.match(rest)
+        compares = anaphora.COMPARED.match(rest)
         rest = rest[compares.end() :] if compares else rest
         slots = slots_of(rest, names)
         step = None if slots.periods else relative_in(slots.rest)
         left = blanked(slots.rest, [step[2]]) if step else slots.rest
-        same = None if slots.periods else SAME_TIME.search(left)
+        same = None if slots.periods else anaphora.SAME_TIME.search(left)
         left = blanked(left, [same.span()]) if same else left
-        leaning = pronoun(left)
+        leaning = anaphora.pronoun(left)
         return cls(
             slots,
             content(left if leaning is None else blanked(left, [leaning])),
@@ -170,9 +159,9 @@ class _Asked(NamedTuple):
     @property
     def is_fragment(self) -> bool:
         """Whether it has no predicate of its own, so that it is read as the earlier question with a part replaced."""
-        if self.leaning is not None or self.slots.words & VERBS:
+        if self.leaning is not None or self.slots.words & anaphora.VERBS:
             return False
-        asks = self.slots.words & QUESTION_WORDS
+        asks = self.slots.words & anaphora.QUESTION_WORDS
         if asks and (self.words or not (self.slots.periods or self.step) or not asks <= {"how", "what"}):
             return False
         return not self.words or bool(_PREPOSITION.match(self.slots.text))
@@ -180,7 +169,11 @@ class _Asked(NamedTuple):
     @property
     def is_phrase(self) -> bool:
         """Whether it is a phrase without a verb or a question word, such as "urban banks"."""
-        return bool(self.words) and self.leaning is None and not self.slots.words & (VERBS | QUESTION_WORDS)
+        return (
+            bool(self.words)
+            and self.leaning is None
+            and not self.slots.words & (anaphora.VERBS | anaphora.QUESTION_WORDS)
+        )
 
     @property
     def leans(self) -> bool:
@@ -302,45 +295,33 @@ def _phrase_of(said: str, base: Slots) -> Place | None:
 
 def _composed(asked: _Asked, base: Slots) -> Carried | None:
     """Return the follow-up with the subject in the place of its pronoun, and the rest of what it leans on added."""
-    subject = base.said(base.names)
-    about = topic(base.rest)
-    if not (subject or about):
-        return None
+    own, text = asked.slots, asked.slots.text
     period = _period(asked, base)
     if asked.step is not None and period is None:
         return None
-    own, text = asked.slots, asked.slots.text
     takes_name = not own.names or asked.leaning is not None
-    takes_topic = not base.names or not asked.words or set(asked.words) <= AMOUNT
-    if own.names and not asked.leaning and not asked.words:
-        takes_topic = True
-    asks_when = bool(asked.slots.words & {"when", "since", "until"}) or bool(LATEST.search(text))
-    keeps_period = not own.periods or asked.compares or takes_topic
-    added = [about] if takes_topic and about else []
-    if takes_name and subject and asked.leaning is None:
-        added.insert(0, subject)
-    if own.sections == () and base.sections and asked.leaning is not None:
-        added.append(base.said(base.sections))
-    if keeps_period and not asks_when and base.periods:
-        added.append(period[0] if period and not own.periods else base.said(base.periods))
-    elif asked.step is not None and period is not None:
-        added.append(period[0])
-    edits: list[tuple[Place, str]] = []
-    if asked.leaning is not None and subject and takes_name:
-        edits.append((asked.leaning, _in_place_of(text[slice(*asked.leaning)], subject)))
-    for (start, end), said in edits:
-        text = text[:start] + said + text[end:]
-    shown = period if keeps_period or asked.step else None
+    takes_topic = not base.names or not asked.words or set(asked.words) <= anaphora.AMOUNT
+    asks_when = bool(own.words & {"when", "since", "until"}) or bool(anaphora.LATEST.search(text))
+    takes_period = not asks_when and (not own.periods or asked.compares or takes_topic)
     kept = replace(
         base,
         names=base.names if takes_name else (),
         rest=base.rest if takes_topic else "",
         sections=base.sections if asked.leaning is not None and not own.sections else (),
-        periods=base.periods if keeps_period and not asks_when else (),
+        periods=base.periods if takes_period or asked.step else (),
     )
-    taken = _taken(kept, None if asks_when else shown, compares=bool(own.periods))
-    more = f" ({'; '.join(dict.fromkeys(added))})" if added else ""
-    return Carried(f"{text}{more}?", taken) if taken else None
+    subject = kept.said(kept.names)
+    added = [topic(kept.rest), kept.said(kept.sections)]
+    if asked.leaning is not None and subject:
+        start, end = asked.leaning
+        text = text[:start] + _in_place_of(text[start:end], subject) + text[end:]
+    else:
+        added.insert(0, subject)
+    if kept.periods:
+        added.append(base.said(base.periods) if own.periods or period is None else period[0])
+    taken = _taken(kept, period if kept.periods else None, compares=bool(own.periods))
+    more = "; ".join(dict.fromkeys(filter(None, added)))
+    return Carried(f"{text} ({more})?" if more else f"{text}?", taken) if taken else None
 
 
 def _in_place_of(pronoun: str, subject: str) -> str:

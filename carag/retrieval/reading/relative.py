@@ -23,12 +23,12 @@ _STEP: Final = re.compile(
     re.IGNORECASE,
 )
 _QUARTERS: Final = ("first", "second", "third", "fourth")
+# A part of the year that the earlier question names, or all of it.
 _PART: Final = re.compile(
     rf"\b(?:the\s)?(?:(?P<quarter>{'|'.join(_QUARTERS)})\s(?:fiscal\s)?quarter|(?:full|whole|entire)\s(?:fiscal\s)?year"
     rf"|Q(?P<short>[1-4]))\b",
     re.IGNORECASE,
 )
-"""A part of the year that the earlier question names, or all of it."""
 _FISCAL: Final = re.compile(r"(?:FYE?|CY|(?:fiscal|financial|calendar)(?:\syears?)?)(?=\W|\d)", re.IGNORECASE)
 _MONTH_NAMES: Final = (
     *("January", "February", "March", "April", "May", "June"),

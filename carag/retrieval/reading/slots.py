@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from carag.retrieval.reading.names import Names
 
 
+# The start and end of some words in a question.
 Place: TypeAlias = tuple[int, int]
-"""The start and end of some words in a question."""
 _NUL: Final = re.compile("\0+")
 DOCUMENTS: Final = (
     r"(?:agreement|amendment|announcement|bulletin|bylaws|charter|circular|code|contract|directions?|directive|document"
@@ -35,8 +35,8 @@ DOCUMENTS: Final = (
     r"|notification|order|plan|policy|procedure|prospectus|protocol|regulations?|report|rulebook|scheme|standard"
     r"|statement|treaty)"
 )
+# Words after a name that make it the name of a document, as in "Halden supply agreement".
 _OF_DOCUMENT: Final = re.compile(rf"(?:\s[a-z][\w-]*){{0,2}}?\s{DOCUMENTS}\b")
-"""Words after a name that make it the name of a document, as in "Halden supply agreement"."""
 _PLAIN_DOCUMENT: Final = re.compile(
     rf"\b(?:the|our|your|an?)\s((?!(?:same|said|last|first|whole|latest|current|new|old)\s)(?:[a-z][\w-]*\s){{1,3}}?{DOCUMENTS})\b",
     re.IGNORECASE,
@@ -47,10 +47,10 @@ _NO_PART: Final = re.compile(
 _QUOTED: Final = re.compile(r"[\"“«]([^\"“”«»\0]{2,120})[\"”»]")
 _CODE: Final = re.compile(r"\b[A-Z]{2,}[A-Za-z]*[-/]?\d[\w-]*\b(?:\s" + DOCUMENTS + r"\b)?")
 _JOINING: Final = re.compile(r"\s(?:of|on|de|del|der|van|von|&)(?:\sthe)?\s")
+# An abbreviation of fewer letters is not the name of a company, unless a table has it.
 _ABBREVIATION: Final = 6
-"""An abbreviation of fewer letters is not the name of a company, unless a table has it."""
+# A text of fewer words, all in one name, is a name even at the beginning of a sentence.
 _WHOLE: Final = 5
-"""A text of fewer words, all in one name, is a name even at the beginning of a sentence."""
 _BETWEEN: Final = re.compile(r"[\s,]*(?:and|or|to|through|vs\.?|versus|&|[-–])?[\s,]*(?:the\s)?")
 _ENDING: Final = " \t?.!\uff1f"
 
