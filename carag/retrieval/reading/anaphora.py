@@ -35,31 +35,7 @@ _THANKS: Final = re.compile(
     r"(?!and\b|what\b|how\b|so\b|but\b|now\b|no\b)",
     re.IGNORECASE,
 )
-VERBS: Final = frozenset(
-    [
-        "is",
-        "are",
-        "was",
-        "were",
-        "be",
-        "been",
-        "do",
-        "does",
-        "did",
-        "has",
-        "have",
-        "had",
-        "can",
-        "could",
-        "may",
-        "might",
-        "must",
-        "shall",
-        "should",
-        "will",
-        "would",
-    ]
-)
+VERBS: Final = words_listed("auxiliary_verbs.txt")
 QUESTION_WORDS: Final = frozenset(["what", "which", "who", "whom", "whose", "when", "where", "why", "how"])
 # Words that say something about an amount or a rule that was asked about, so that these are taken over with them.
 AMOUNT: Final = words_listed("amount_words.txt")

@@ -86,8 +86,8 @@ def carried(
             continue
         read = _after(one, before, names)
         # A follow-up whose subject was not found has nothing to lean on either.
-        text = "" if not read.taken and leans(one) else read.text
-        before, days = _without_days(text, instants=instants)
+        is_lost = not read.taken and leans(one) and not slots_of(one, names).names
+        before, days = _without_days("" if is_lost else read.text, instants=instants)
     found = _after(question, before, names)
     return found._replace(days=days if found.taken else ())
 
@@ -114,7 +114,7 @@ def _after(question: str, before: str, names: Names | None) -> Carried:
         return Carried(question)
     base = slots_of(before, names)
     replaces = asked.is_fragment or (asked.is_phrase and _phrase_of(asked.slots.text, base) is not None)
-    found = (_edited(asked, base) if replaces else None) or _composed(asked, base)
+    found = (_edited if replaces else _composed)(asked, base)
     return Carried(question) if found is None or len(found.text) > MAX_QUESTION else found
 
 
@@ -146,6 +146,8 @@ class _Asked(NamedTuple):
         same = None if slots.periods else anaphora.SAME_TIME.search(left)
         left = blanked(left, [same.span()]) if same else left
         leaning = anaphora.pronoun(left)
+        if leaning and slots.names and left[leaning[0] :].casefold().startswith("the "):
+            leaning = None
         return cls(
             slots,
             content(left if leaning is None else blanked(left, [leaning])),
