@@ -228,7 +228,8 @@ def _edited(asked: _Asked, base: Slots) -> Carried | None:
         return None
     for (start, end), said in sorted(edits, reverse=True):
         base = replace(base, text=base.text[:start] + said + base.text[end:])
-    return Carried(f"{base.text}?", _taken(kept, period, compares=asked.compares))
+    taken = _taken(kept, period, compares=asked.compares)
+    return Carried(f"{base.text}?", taken) if taken else None
 
 
 def _whole(places: Sequence[Place]) -> Place:
