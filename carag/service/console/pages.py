@@ -119,8 +119,9 @@ async def console_ask(request: Request) -> Response:
         return _written("ask.html", {**values, "conversation": token_urlsafe(12)})
     said = await posted(request, _service(request).settings.max_body)
     allowed = {"question", "left", "right", "glass", "conversation"}
-    if not {"question", "left", "conversation"} <= said.keys() <= allowed:
+    if not {"question", "left"} <= said.keys() <= allowed:
         raise Problem("INVALID_REQUEST")
+    said.setdefault("conversation", token_urlsafe(12))
     found = await _read(request, "bits")
     chosen = dict.fromkeys(said[side] for side in ("left", "right") if side in said)
     shut = {f"{one['role']}/{one['purpose']}" for one in found["viewer"]["cells"] if one["break_glass"]}
