@@ -135,7 +135,8 @@ async def console_ask(request: Request) -> Response:
     for pane, others in zip(panes, reversed(ranks), strict=True):
         pane["others"] = others if len(panes) > 1 else None
     shown = {pane.get("record") for pane in panes}
-    turns = [one for one in await _turns(request, said) if one["record"] not in shown]
+    earlier = [] if "problem" in panes[0] else await _turns(request, said)
+    turns = [one for one in earlier if one["record"] not in shown]
     values = {"asked": said, "panes": panes, "turns": turns, "conversation": said["conversation"]}
     return _written("ask.html", {**found, **values})
 
@@ -280,13 +281,10 @@ def _logged_in(request: Request) -> str:
 
 
 async def _turns(request: Request, asked: dict[str, str]) -> list[dict[str, Any]]:
-    """Return the earlier questions of the first session; none if the session is refused, as its half says."""
+    """Return the earlier questions of the first session."""
     role, _, purpose = asked["left"].partition("/")
-    try:
-        said = {"role": role, "purpose": purpose, "conversation": asked["conversation"]}
-        found: list[dict[str, Any]] = (await _read(request, "turns", **said))["turns"]
-    except Problem:
-        return []
+    said = {"role": role, "purpose": purpose, "conversation": asked["conversation"]}
+    found: list[dict[str, Any]] = (await _read(request, "turns", **said))["turns"]
     return found
 
 
