@@ -29,7 +29,9 @@ SAME_TIME: Final = re.compile(
     r"\b(?:(?:in|for|during)\s)?(?:that|the\ssame|this)\s(?:fiscal\s|financial\s)?(?:year|quarter|period|month)\b",
     re.IGNORECASE,
 )
-LATEST: Final = re.compile(r"\b(?:latest|newest|now|today|currently|current|still|ever)\b", re.IGNORECASE)
+LATEST: Final = re.compile(
+    r"\b(?:latest|last|newest|now|today|currently|current|still|ever)\b", re.IGNORECASE
+)
 _THANKS: Final = re.compile(
     r"\W*(?:ok(?:ay)?|great|perfect|good|fine|got it|thanks?|thank you|hello|hi|bye|cheers)\b(?:[\s,.!]|$)"
     r"(?!and\b|what\b|how\b|so\b|but\b|now\b|no\b)",
@@ -56,19 +58,32 @@ _LEANING: Final = re.compile(
 _BEFORE: Final = _FUNCTION - frozenset(["same", "such", "given", "only", "other", "so", "not"])
 # An "it" that stands for nothing, as in "is it allowed to lend".
 _EMPTY_IT: Final = re.compile(
-    r"\bit\s(?:(?:\w+\s){0,3}(?:to|that|if|when|whether|for)\b|takes?\b|mean\b|cost\sto\b|rain)"
-    r"|\b(?:is|was|does|would|will|can|may)\sit\s(?:\w+\s){0,3}(?:to|that|whether)\s\w",
+    r"\bit\s(?:is\s|was\s|be\s)?(?:possible|necessary|required|allowed|permitted|legal|lawful|mandatory|true|clear|likely"
+    r"|enough|safe|better|important|advisable)\s(?:to|that|if|for)\b|\bit\s(?:takes?|means?|costs?)\sto\b|\bit\stakes?\b",
     re.IGNORECASE,
 )
 # What "it" later in the same question may stand for: a noun with an article, or a name.
 _ONE: Final = re.compile(
     r"\b(?:an?|any|each|every|no|the|which|our)\s(?!(?:much|many|was|is|were|are|did|does|do|has|have|can|could|will|would"
-    r"|should|must|may|long|often|of|the|more|less|same|time|year|date|end)\b)[\w-]+|\0",
+    r"|should|must|may|long|often|of|the|more|less|same|time|year|date|end)\b)[\w-]+|\0|(?-i:\b(?<!^)[A-Z]\w+)",
     re.IGNORECASE,
 )
 # What "they" may stand for: a plural, a noun with an article, or a name.
 _SEVERAL: Final = re.compile(
     r"(?<!\bhow\smany\s)\b(?!(?:is|was|does|has|this|its|as|us|always)\b)[a-z]\w+s\b|\bthe\s\w+|\0",
+    re.IGNORECASE,
+)
+# What belongs to something said before, as in "Who was the lender?" or "Is collateral allowed?".
+IMPLIED: Final = re.compile(
+    r"\bthe\s(?:(?:other|old|new|two|former|latter|non-\w+)\s)?(?!same\b|first\b|most\b)[\w-]+(?=$|\s(?:be|is|was|were|are|had|has|did|to)\b|"
+    r"\s\w+ed\b)|\b(?:affected|allowed|permitted|changed|raised|extended)$|\bone$|^(?:at|to|by|for|as|on|in)\s(?:what|which|a)\s"
+    r"|^(?:which|what|whose)\s\w+$",
+    re.IGNORECASE,
+)
+# What asks about two turns together, beside a change.
+BOTH: Final = re.compile(
+    r"\b(?:grow|grew|rise|rose|fall|fell|change|increase|decrease|decline|drop|higher|lower|more|less|both|two|together"
+    r"|total|difference)\b",
     re.IGNORECASE,
 )
 _PLURAL: Final = frozenset({"they", "them", "their", "theirs"})
@@ -99,7 +114,7 @@ def topic(text: str) -> str:
     'pay in dividends'
     """
     found = []
-    for piece in re.split(r"\0+|[?;,]", text):
+    for piece in re.split(r"\0+|[?;,]|\s\(|\)$", text):
         words = piece.split()
         telling = [number for number, word in enumerate(words) if content(word)]
         if telling:

@@ -18,7 +18,7 @@ from carag.retrieval.reading import anaphora
 from carag.retrieval.reading.anaphora import content, is_thanks, topic
 from carag.retrieval.reading.instants import instants_of
 from carag.retrieval.reading.relative import relative_in, shifted
-from carag.retrieval.reading.slots import Slots, blanked, slots_of
+from carag.retrieval.reading.slots import DOCUMENTS, Slots, blanked, slots_of
 from carag.visible import visible_line
 
 if TYPE_CHECKING:
@@ -36,8 +36,9 @@ _PREPOSITION: Final = re.compile(rf"(?:{_PREPOSITIONS})\b", re.IGNORECASE)
 _ADDS: Final = frozenset(
     {"in", "on", "under", "within", "outside", "during", "across", "per", "after", "before"}
 )
-_ORDINAL: Final = re.compile("first|second|third|fourth")
+_ORDINAL: Final = re.compile(r"\b(?:first|second|third|fourth)\b")
 # A fragment with more words that say something has a subject of its own.
+_AGAINST: Final = re.compile(r"\b(?:compared?|than|versus|vs|against|from)\b", re.IGNORECASE)
 _MOST_WORDS: Final = 4
 _MOST_OPENING: Final = 7
 _JOINED: Final = re.compile(r"[\s,]*(?:and|or|vs\.?|versus|&|with|to)?[\s,]*(?:the\s)?")
@@ -80,15 +81,16 @@ def carried(
     >>> read.taken
     ('Acme Corp', 'pay in dividends', '2019 (the year before 2020)')
     """
-    before, days = "", tuple[str, ...]()
+    before, prior, days = "", "", tuple[str, ...]()
     for one in earlier:
         if is_thanks(one):
             continue
-        read = _after(one, before, names)
+        read = _after(one, before, names, prior)
+        prior = before if read.taken else ""
         # A follow-up whose subject was not found has nothing to lean on either.
         is_lost = not read.taken and leans(one) and not slots_of(one, names).names
         before, days = _without_days("" if is_lost else read.text, instants=instants)
-    found = _after(question, before, names)
+    found = _after(question, before, names, prior)
     return found._replace(days=days if found.taken else ())
 
 
@@ -105,14 +107,21 @@ def _without_days(text: str, *, instants: bool) -> tuple[str, tuple[str, ...]]:
     return text, tuple(reversed(days))
 
 
-def _after(question: str, before: str, names: Names | None) -> Carried:
-    """Read a question after the one before it, as that one was read."""
+def _after(question: str, before: str, names: Names | None, prior: str) -> Carried:
+    """Read a question after the one before it, as that one was read; ``prior`` is what that one leaned on."""
     if not before or max(len(question), len(before)) > LONGEST_TURN:
         return Carried(question)
     asked = _Asked.of(question, names)
     if not asked.leans:
         return Carried(question)
-    base = slots_of(before, names)
+    base, earlier = slots_of(before, names), slots_of(prior, names)
+    alike = _same_kind(asked, base)
+    if alike is not None:
+        return Carried(f"{alike}?", _taken(base, None, compares=True))
+    if asked.is_implied and not asked.step and not (base.names or base.periods):
+        return Carried(question)
+    if earlier.text and not asked.slots.periods and anaphora.BOTH.search(asked.slots.text):
+        base = _joined(base, earlier)
     replaces = asked.is_fragment or (asked.is_phrase and _phrase_of(asked.slots.text, base) is not None)
     found = (_edited if replaces else _composed)(asked, base)
     return Carried(question) if found is None or len(found.text) > MAX_QUESTION else found
@@ -132,6 +141,8 @@ class _Asked(NamedTuple):
     step: tuple[int, str, Place] | None
     """A period relative to the earlier one: steps, unit and place."""
     is_same_time: bool
+    is_implied: bool
+    """Whether it asks about a part of what was said, as in "Who was the lender?"."""
 
     @classmethod
     def of(cls, question: str, names: Names | None) -> _Asked:
@@ -156,12 +167,15 @@ class _Asked(NamedTuple):
             leaning,
             step,
             same is not None and step is None,
+            leaning is None
+            and not (slots.names or slots.periods or slots.sections or lead and lead[0])
+            and anaphora.IMPLIED.search(slots.text) is not None,
         )
 
     @property
     def is_fragment(self) -> bool:
         """Whether it has no predicate of its own, so that it is read as the earlier question with a part replaced."""
-        if self.leaning is not None or self.slots.words & anaphora.VERBS:
+        if self.leaning is not None or self.is_implied or self.slots.words & anaphora.VERBS:
             return False
         asks = self.slots.words & anaphora.QUESTION_WORDS
         if asks and (self.words or not (self.slots.periods or self.step) or not asks <= {"how", "what"}):
@@ -184,8 +198,10 @@ class _Asked(NamedTuple):
             return False
         if self.leaning is not None or self.step is not None or self.is_same_time or self.compares:
             return len(self.words) <= 2 * _MOST_WORDS
-        if self.has_lead:
+        if self.has_lead or self.is_implied:
             return len(self.words) <= _MOST_WORDS
+        if self.is_phrase and len(self.slots.text.split()) <= 2:
+            return True
         if self.is_fragment:
             return len(self.slots.text.split()) <= _MOST_OPENING
         return not self.words and not (self.slots.names or self.slots.periods or self.slots.sections)
@@ -216,14 +232,13 @@ def _edited(asked: _Asked, base: Slots) -> Carried | None:
         said = asked.slots.said(asked.slots.sections)
         edits.append((_whole(base.sections), said) if base.sections else (base.end, f" under {said}"))
         kept = replace(kept, sections=())
-    if period is not None and period[0] != base.said(base.periods):
+    is_dated = any(one[0] <= two[0] < one[1] for one in asked.slots.names for two in asked.slots.periods)
+    if period is not None and period[0] != base.said(base.periods) and not (is_dated and asked.slots.names):
         said = f"{base.said(base.periods)} and {period[0]}" if asked.compares and base.periods else period[0]
-        the = (
-            "the "
-            if _ORDINAL.match(said) and not base.text[: (base.periods or (base.end,))[0][0]].endswith("the ")
-            else ""
-        )
-        edits.append((_whole(base.periods), the + said) if base.periods else (base.end, f" in {said}"))
+        place = _whole(kept.periods) if kept.periods else kept.end
+        if _ORDINAL.match(said) and not base.text[: place[0]].endswith("the "):
+            said = f"the {said}"
+        edits.append((place, said if kept.periods else f" in {said}"))
     if not edits:
         return None
     for (start, end), said in sorted(edits, reverse=True):
@@ -247,8 +262,42 @@ def _name_place(asked: _Asked, base: Slots) -> Place | None:
     if not base.names or said in _ADDS or asked.compares:
         at_name = asked.compares and base.names
         return (base.names[-1][1],) * 2 if at_name else _phrase_of(asked.slots.text, base) or base.end
+    shape = _shape(asked.slots.said(asked.slots.names))
+    like = [one for one in base.names if _shape(base.text[slice(*one)]) == shape]
+    if len(like) == 1:
+        return like[0]
     between = [base.text[one[1] : two[0]] for one, two in pairwise(base.names)]
     return _whole(base.names) if all(map(_JOINED.fullmatch, between)) else None
+
+
+def _shape(name: str) -> tuple[bool, bool]:
+    """Tell names of documents and codes from others; a new name replaces one of the same shape."""
+    return bool(re.search(rf"{DOCUMENTS}\b", name, re.IGNORECASE)), any(map(str.isdigit, name))
+
+
+def _same_kind(asked: _Asked, base: Slots) -> str | None:
+    """Return the earlier question with another number, as in "and grade 2?" or "the third?"; None otherwise."""
+    found = re.fullmatch(r"(?:the\s)?(?:([a-z]+)\s(\d+)|(\w+))", asked.slots.text, re.IGNORECASE)
+    if found is None or asked.slots.names or asked.slots.periods:
+        return None
+    if found[3]:
+        pattern = _ORDINAL.pattern if _ORDINAL.fullmatch(found[3]) else "(?!)"
+        return _once(pattern, found[3], base.text)
+    return _once(rf"\b{found[1]}\s\d+\b", f"{found[1]} {found[2]}", base.text)
+
+
+def _once(pattern: str, said: str, text: str) -> str | None:
+    made, many = re.subn(pattern, said, text, flags=re.IGNORECASE)
+    return made if many == 1 else None
+
+
+def _joined(base: Slots, earlier: Slots) -> Slots:
+    """Return the earlier question with the name or the period of the one before it as well."""
+    text = base.text
+    for one, two in ((base.periods, earlier.periods), (base.names, earlier.names)):
+        if one and two and base.said(one) != earlier.said(two):
+            text = text.replace(base.said(one), f"{earlier.said(two)} and {base.said(one)}", 1)
+    return slots_of(text, None) if text != base.text else base
 
 
 def _name_said(asked: _Asked, base: Slots, place: Place) -> str:
@@ -303,9 +352,18 @@ def _composed(asked: _Asked, base: Slots) -> Carried | None:
     if asked.step is not None and period is None:
         return None
     takes_name = not own.names or asked.leaning is not None
-    takes_topic = not base.names or not asked.words or set(asked.words) <= anaphora.AMOUNT
+    is_subject = bool(base.names) and _is_subject(base)
+    named = asked.leaning is not None and " " in text[slice(*asked.leaning)]
+    is_about_document = bool(base.names) and not is_subject and _shape(base.said(base.names[-1:]))[0]
+    takes_topic = (
+        not base.names
+        or not asked.words
+        or asked.is_implied
+        or {one.casefold() for one in asked.words} <= anaphora.AMOUNT
+        or (is_about_document and asked.leaning is not None and not named)
+    )
     asks_when = bool(own.words & {"when", "since", "until"}) or bool(anaphora.LATEST.search(text))
-    takes_period = not asks_when and (not own.periods or asked.compares or takes_topic)
+    takes_period = not asks_when and (not own.periods or asked.compares or bool(_AGAINST.search(text)))
     kept = replace(
         base,
         names=base.names if takes_name else (),
@@ -315,12 +373,13 @@ def _composed(asked: _Asked, base: Slots) -> Carried | None:
     )
     subject = kept.said(kept.names)
     added = [topic(kept.rest), kept.said(kept.sections)]
-    if asked.leaning is not None and subject:
+    if asked.leaning is not None and subject and (is_subject or named or not takes_topic):
         start, end = asked.leaning
-        text = text[:start] + _in_place_of(text[start:end], subject) + text[end:]
+        text = text[:start] + _in_place_of(text[start : end + 1], subject) + text[end:]
     else:
         added.insert(0, subject)
-    if kept.periods:
+    inside = [one for one in kept.periods if any(two[0] <= one[0] < two[1] for two in kept.names)]
+    if kept.periods and not (inside and asked.step is None):
         added.append(base.said(base.periods) if own.periods or period is None else period[0])
     taken = _taken(kept, period if kept.periods else None, compares=bool(own.periods))
     more = "; ".join(dict.fromkeys(filter(None, added)))
@@ -328,13 +387,30 @@ def _composed(asked: _Asked, base: Slots) -> Carried | None:
 
 
 def _in_place_of(pronoun: str, subject: str) -> str:
-    return f"{subject}'s" if pronoun.casefold() in ("its", "their", "his", "her", "whose") else subject
+    possesses = pronoun.casefold() in ("its ", "their ", "his ", "her ")
+    return f"{subject}'s" if possesses else subject
+
+
+def _is_subject(base: Slots) -> bool:
+    """Tell whether the first name is what the earlier question is about, and not only where to look."""
+    start, end = base.names[0]
+    ahead = re.search(
+        r"(?:^|\b(?:is|was|are|were|do|does|did|has|have|had|can|could|must|may|will|would|should|the|of))\s?(?:the\s)?"
+        rf"(?:{DOCUMENTS}\s)?$",
+        base.text[:start],
+        re.IGNORECASE,
+    )
+    return bool(ahead or re.match(r"['’]", base.text[end:])) and not re.search(
+        r"\b(?:under|in|by)\s(?:the\s)?$", base.text[:start], re.IGNORECASE
+    )
 
 
 def _period(asked: _Asked, base: Slots) -> tuple[str, str] | None:
     """Return the period asked about and how it was found: its own, one worked out, or the earlier one; else None."""
     if asked.slots.periods:
-        return asked.slots.said(asked.slots.periods), ""
+        said = asked.slots.said(asked.slots.periods)
+        fiscal = re.match(r"fiscal\s", base.said(base.periods)) if said.isdigit() else None
+        return f"{fiscal[0] if fiscal else ''}{said}", ""
     if not base.periods:
         return None
     said = base.said(base.periods)

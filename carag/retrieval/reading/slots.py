@@ -36,7 +36,7 @@ DOCUMENTS: Final = (
     r"|statement|treaty)"
 )
 # Words after a name that make it the name of a document, as in "Halden supply agreement".
-_OF_DOCUMENT: Final = re.compile(rf"(?:\s[a-z][\w-]*){{0,2}}?\s{DOCUMENTS}\b")
+_OF_DOCUMENT: Final = re.compile(rf"(?:\s[a-z][\w-]*){{0,2}}?\s(?!report\b){DOCUMENTS}\b|\s[a-z]+ly report\b")
 _PLAIN_DOCUMENT: Final = re.compile(
     rf"\b(?:the|our|your|an?)\s((?!(?:same|said|last|first|whole|latest|current|new|old)\s)(?:[a-z][\w-]*\s){{1,3}}?{DOCUMENTS})\b",
     re.IGNORECASE,
@@ -45,8 +45,13 @@ _NO_PART: Final = re.compile(
     r"\b(?:of|in|for|under|and|or|to|by|on|with|from|does|do|is|are|was|were)\b", re.IGNORECASE
 )
 _QUOTED: Final = re.compile(r"[\"“«]([^\"“”«»\0]{2,120})[\"”»]")
-_CODE: Final = re.compile(r"\b[A-Z]{2,}[A-Za-z]*[-/]?\d[\w-]*\b(?:\s" + DOCUMENTS + r"\b)?")
-_JOINING: Final = re.compile(r"\s(?:of|on|de|del|der|van|von|&)(?:\sthe)?\s")
+_CODE: Final = re.compile(r"\b(?:[A-Z]{2,}[A-Za-z]*[-/]?\d[\w-]*|\d[A-Z]{1,2})\b(?:\s" + DOCUMENTS + r"\b)?")
+_DATED: Final = re.compile(
+    rf"\b(?:10-[KQ]|8-K|framework|instructions|{DOCUMENTS})(?:\s(?:of|dated|for)(?:\sthe)?|,)?\s$",
+    re.IGNORECASE,
+)
+_HYPHENATED: Final = re.compile(r"-[a-z]+")
+_JOINING: Final = re.compile(r"\s|\s(?:of|on|de|del|der|van|von|&)(?:\sthe)?\s")
 # An abbreviation of fewer letters is not the name of a company, unless a table has it.
 _ABBREVIATION: Final = 6
 # A text of fewer words, all in one name, is a name even at the beginning of a sentence.
@@ -123,8 +128,18 @@ def slots_of(question: str, names: Names | None) -> Slots:
     sections = _new(left, cut)
     left = periods_of(cut)[1]
     periods = _new(cut, left)
-    named = sorted({*numbered, *_names_in(left, names)})
+    named = _dated({*numbered, *_names_in(left, names)}, text, periods)
     return Slots(text, tuple(named), periods, sections, blanked(left, named))
+
+
+def _dated(named: set[Place], text: str, periods: Sequence[Place]) -> list[Place]:
+    """Return the names, those of documents with their dates, as in "the circular of June 7, 2024"."""
+    for start, end in periods:
+        if found := _DATED.search(text[:start]):
+            before = [one for one in named if one[0] <= found.start() < one[1]]
+            named -= {*before}
+            named.add((before[0][0] if before else found.start(), end))
+    return sorted(named)
 
 
 def _new(before: str, after: str) -> tuple[Place, ...]:
@@ -162,6 +177,9 @@ def _capitalised(text: str) -> list[Place]:
         start, end = run[0].start, run[-1].end
         if run[-1].stem != run[-1].folded:
             end -= 2
+        end = start + len(text[start:end].partition("(")[0].rstrip())
+        if hyphenated := _HYPHENATED.match(text, end):
+            end = hyphenated.end()
         if joined and _JOINING.fullmatch(text[joined[-1][1] : start]):
             joined[-1] = joined[-1][0], end
         else:
