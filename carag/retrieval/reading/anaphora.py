@@ -50,7 +50,8 @@ _THE_SUBJECT: Final = (
 _LEANING: Final = re.compile(
     rf"\b(?:(?:that|this|the|the\ssame|said|these|those)\s(?:same\s)?{_THE_SUBJECT}"
     rf"(?!\s(?:of|on|for|act|law|that|which|between)\b)"
-    rf"|(?:that|this|these|those)\s(?!(?:who|which|that|of|is|are|was|were|be|apply|the|a|an|to|in|by|for|on|it|they)\b)[a-z]+"
+    rf"|(?:that|this|these|those)\s(?:amount|ceiling|clause|fee|figure|limit|loan|number|policy|provision|rate|report"
+    r"|requirement|rules?|section|share|target)"
     rf"|its|it|they|them|their|theirs|he|she|his|her|him|that|this|those|these)\b",
     re.IGNORECASE,
 )

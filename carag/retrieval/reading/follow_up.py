@@ -118,8 +118,6 @@ def _after(question: str, before: str, names: Names | None, prior: str) -> Carri
     alike = _same_kind(asked, base)
     if alike is not None:
         return Carried(f"{alike}?", _taken(base, None, compares=True))
-    if asked.is_implied and not asked.step and not (base.names or base.periods):
-        return Carried(question)
     if earlier.text and not asked.slots.periods and anaphora.BOTH.search(asked.slots.text):
         base = _joined(base, earlier)
     replaces = asked.is_fragment or (asked.is_phrase and _phrase_of(asked.slots.text, base) is not None)
@@ -168,7 +166,7 @@ class _Asked(NamedTuple):
             step,
             same is not None and step is None,
             leaning is None
-            and not (slots.names or slots.periods or slots.sections or lead and lead[0])
+            and not (slots.names or slots.periods or slots.sections or (lead and lead[0]))
             and anaphora.IMPLIED.search(slots.text) is not None,
         )
 
@@ -233,9 +231,9 @@ def _edited(asked: _Asked, base: Slots) -> Carried | None:
         edits.append((_whole(base.sections), said) if base.sections else (base.end, f" under {said}"))
         kept = replace(kept, sections=())
     is_dated = any(one[0] <= two[0] < one[1] for one in asked.slots.names for two in asked.slots.periods)
-    if period is not None and period[0] != base.said(base.periods) and not (is_dated and asked.slots.names):
-        said = f"{base.said(base.periods)} and {period[0]}" if asked.compares and base.periods else period[0]
-        place = _whole(kept.periods) if kept.periods else kept.end
+    if period is not None and period[0] != base.said(base.times) and not (is_dated and asked.slots.names):
+        said = f"{base.said(base.times)} and {period[0]}" if asked.compares and base.periods else period[0]
+        place = _whole(kept.times) if kept.periods else kept.end
         if _ORDINAL.match(said) and not base.text[: place[0]].endswith("the "):
             said = f"the {said}"
         edits.append((place, said if kept.periods else f" in {said}"))
@@ -294,8 +292,8 @@ def _once(pattern: str, said: str, text: str) -> str | None:
 def _joined(base: Slots, earlier: Slots) -> Slots:
     """Return the earlier question with the name or the period of the one before it as well."""
     text = base.text
-    for one, two in ((base.periods, earlier.periods), (base.names, earlier.names)):
-        if one and two and base.said(one) != earlier.said(two):
+    for one, two in ((base.times, earlier.times), (base.names, earlier.names)):
+        if one and two and earlier.said(two) not in base.said(one):
             text = text.replace(base.said(one), f"{earlier.said(two)} and {base.said(one)}", 1)
     return slots_of(text, None) if text != base.text else base
 
@@ -360,7 +358,7 @@ def _composed(asked: _Asked, base: Slots) -> Carried | None:
         or not asked.words
         or asked.is_implied
         or {one.casefold() for one in asked.words} <= anaphora.AMOUNT
-        or (is_about_document and asked.leaning is not None and not named)
+        or (is_about_document and (asked.is_phrase or (asked.leaning is not None and not named)))
     )
     asks_when = bool(own.words & {"when", "since", "until"}) or bool(anaphora.LATEST.search(text))
     takes_period = not asks_when and (not own.periods or asked.compares or bool(_AGAINST.search(text)))
@@ -371,8 +369,11 @@ def _composed(asked: _Asked, base: Slots) -> Carried | None:
         sections=base.sections if asked.leaning is not None and not own.sections else (),
         periods=base.periods if takes_period or asked.step else (),
     )
-    subject = kept.said(kept.names)
-    added = [topic(kept.rest), kept.said(kept.sections)]
+    adjoin = " and ".join(kept.text[slice(*one)] for one in kept.names) != kept.said(kept.names)
+    first = kept.names if adjoin else kept.names[:1]
+    subject = kept.said(first)
+    added = [*(kept.text[slice(*one)] for one in kept.names if one not in first), topic(kept.rest)]
+    added.append(kept.said(kept.sections))
     if asked.leaning is not None and subject and (is_subject or named or not takes_topic):
         start, end = asked.leaning
         text = text[:start] + _in_place_of(text[start : end + 1], subject) + text[end:]
@@ -380,7 +381,7 @@ def _composed(asked: _Asked, base: Slots) -> Carried | None:
         added.insert(0, subject)
     inside = [one for one in kept.periods if any(two[0] <= one[0] < two[1] for two in kept.names)]
     if kept.periods and not (inside and asked.step is None):
-        added.append(base.said(base.periods) if own.periods or period is None else period[0])
+        added.append(base.said(base.times) if own.periods or period is None else period[0])
     taken = _taken(kept, period if kept.periods else None, compares=bool(own.periods))
     more = "; ".join(dict.fromkeys(filter(None, added)))
     return Carried(f"{text} ({more})?" if more else f"{text}?", taken) if taken else None
@@ -409,11 +410,11 @@ def _period(asked: _Asked, base: Slots) -> tuple[str, str] | None:
     """Return the period asked about and how it was found: its own, one worked out, or the earlier one; else None."""
     if asked.slots.periods:
         said = asked.slots.said(asked.slots.periods)
-        fiscal = re.match(r"fiscal\s", base.said(base.periods)) if said.isdigit() else None
+        fiscal = re.match(r"fiscal\s", base.said(base.times)) if said.isdigit() else None
         return f"{fiscal[0] if fiscal else ''}{said}", ""
     if not base.periods:
         return None
-    said = base.said(base.periods)
+    said = base.said(base.times)
     if asked.step is None:
         return said, said
     steps, unit, _ = asked.step
@@ -427,5 +428,5 @@ def _taken(kept: Slots, period: tuple[str, str] | None, *, compares: bool) -> tu
     if period is not None and period[1]:
         parts.append(period[1])
     elif compares and kept.periods:
-        parts.append(kept.said(kept.periods))
+        parts.append(kept.said(kept.times))
     return tuple(dict.fromkeys(filter(None, parts)))

@@ -22,18 +22,18 @@ _STEP: Final = re.compile(
     r"(?:fiscal\s|financial\s)?(?P<its>year|quarter|month|period)(?:['’]s)?\b",
     re.IGNORECASE,
 )
-_QUARTERS: Final = ("first", "second", "third", "fourth")
-# A part of the year that the earlier question names, or all of it.
-_PART: Final = re.compile(
-    rf"\b(?:the\s)?(?:(?P<quarter>{'|'.join(_QUARTERS)})\s(?:fiscal\s)?quarter|(?:full|whole|entire)\s(?:fiscal\s)?year"
-    rf"|Q(?P<short>[1-4]))\b",
-    re.IGNORECASE,
-)
-_FISCAL: Final = re.compile(r"(?:FYE?|CY|(?:fiscal|financial|calendar)(?:\syears?)?)(?=\W|\d)", re.IGNORECASE)
 _MONTH_NAMES: Final = (
     *("January", "February", "March", "April", "May", "June"),
     *("July", "August", "September", "October", "November", "December"),
 )
+_QUARTERS: Final = ("first", "second", "third", "fourth")
+# A part of the year that the earlier question names, or all of it.
+_PART: Final = re.compile(
+    rf"\b(?:the\s)?(?:(?P<quarter>{'|'.join(_QUARTERS)})\s(?:fiscal\s)?quarter|(?:full|whole|entire)\s(?:fiscal\s)?year"
+    rf"|Q(?P<short>[1-4])|(?:(?<=\bin\s)|(?<=\bof\s)|(?<=\bby\s)|(?<=\bthe\s)|(?<=\bfor\s)|^(?=\w+$))(?-i:(?P<month>{'|'.join(_MONTH_NAMES)}))(?:\s(?P<day>\d\d?))?)\b",
+    re.IGNORECASE,
+)
+_FISCAL: Final = re.compile(r"(?:FYE?|CY|(?:fiscal|financial|calendar)(?:\syears?)?)(?=\W|\d)", re.IGNORECASE)
 
 
 def relative_in(text: str) -> tuple[int, str, Place] | None:
@@ -47,7 +47,9 @@ def relative_in(text: str) -> tuple[int, str, Place] | None:
         steps = int(count) if count.isdigit() else 1 if count in ("a", "an") else _COUNTS.index(count) + 1
         back = found["back"] or found["last"]
         return -steps if back else steps, (found["unit"] or found["its"]).casefold(), found.span()
-    if found := _PART.search(text):
+    if (found := _PART.search(text)) and found["month"]:
+        return 0, f"in {found['month']} {found['day'] or ''}".strip(), found.span()
+    if found:
         number = int(found["short"]) if found["short"] else 0
         number = _QUARTERS.index(found["quarter"].casefold()) + 1 if found["quarter"] else number
         return number, "part", found.span()
@@ -66,6 +68,9 @@ def shifted(said: str, steps: int, unit: str) -> tuple[str, str] | None:
     if not periods:
         return None
     period = periods[0] if steps < 0 else periods[-1]
+    if unit.startswith("in "):
+        comma = "," if unit[-1].isdigit() else ""
+        return f"{unit.removeprefix('in ')}{comma} {period.last.year}", f"in the year of {said}"
     unit = _own_unit(period) if unit == "period" else unit
     try:
         found = _part(period, steps) if unit == "part" else _moved(period, steps, unit)

@@ -81,6 +81,12 @@ class Slots:
         """The words of the rest, in lower case."""
         return frozenset(re.findall(r"[a-z]+", self.rest.casefold()))
 
+    @property
+    def times(self) -> tuple[Place, ...]:
+        """The periods, without those that are the dates of documents unless there are no others."""
+        outside = [one for one in self.periods if not any(two[0] <= one[0] < two[1] for two in self.names)]
+        return tuple(outside) or self.periods
+
     def said(self, places: Sequence[Place]) -> str:
         """Return the words at some places: in one piece if they adjoin, otherwise joined by "and"."""
         if not places:
