@@ -17,28 +17,28 @@ from carag.limits import MAX_QUESTION
 from carag.retrieval.reading import anaphora
 from carag.retrieval.reading.anaphora import content, is_thanks, topic
 from carag.retrieval.reading.instants import instants_of
+from carag.retrieval.reading.patterns import part, pattern
 from carag.retrieval.reading.relative import relative_in, shifted
-from carag.retrieval.reading.slots import DOCUMENTS, Slots, blanked, slots_of
+from carag.retrieval.reading.slots import Slots, blanked, slots_of
 from carag.visible import visible_line
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from carag.retrieval.reading.names import Names
-    from carag.retrieval.reading.slots import Place
+    from carag.retrieval.reading.patterns import Place
 
 
 # Characters of the longest question that a follow-up can lean on.
 LONGEST_TURN: Final = 2_000
-_PREPOSITIONS: Final = "in|for|under|on|at|by|with|from|of|within|outside|during|across|per|to|after|before"
+_PREPOSITIONS: Final = part("PREPOSITIONS")
 _PREPOSITION: Final = re.compile(rf"(?:{_PREPOSITIONS})\b", re.IGNORECASE)
 # Prepositions before a place or a rule, which are added to what was asked, and never replace a company.
 _ADDS: Final = frozenset(
     {"in", "on", "under", "within", "outside", "during", "across", "per", "after", "before"}
 )
 _ORDINAL: Final = re.compile(r"\b(?:first|second|third|fourth)\b")
-# A fragment with more words that say something has a subject of its own.
-_AGAINST: Final = re.compile(r"\b(?:compared?|than|versus|vs|against|from)\b", re.IGNORECASE)
+_AGAINST: Final = pattern("AGAINST")
 _MOST_WORDS: Final = 4
 _MOST_OPENING: Final = 7
 _JOINED: Final = re.compile(r"[\s,]*(?:and|or|vs\.?|versus|&|with|to)?[\s,]*(?:the\s)?")
@@ -270,7 +270,7 @@ def _name_place(asked: _Asked, base: Slots) -> Place | None:
 
 def _shape(name: str) -> tuple[bool, bool]:
     """Tell names of documents and codes from others; a new name replaces one of the same shape."""
-    return bool(re.search(rf"{DOCUMENTS}\b", name, re.IGNORECASE)), any(map(str.isdigit, name))
+    return bool(re.search(rf"{part('DOCUMENT')}\b", name, re.IGNORECASE)), any(map(str.isdigit, name))
 
 
 def _same_kind(asked: _Asked, base: Slots) -> str | None:
@@ -397,7 +397,7 @@ def _is_subject(base: Slots) -> bool:
     start, end = base.names[0]
     ahead = re.search(
         r"(?:^|\b(?:is|was|are|were|do|does|did|has|have|had|can|could|must|may|will|would|should|the|of))\s?(?:the\s)?"
-        rf"(?:{DOCUMENTS}\s)?$",
+        rf"(?:{part('DOCUMENT')}\s)?$",
         base.text[:start],
         re.IGNORECASE,
     )

@@ -7,33 +7,22 @@ from datetime import date
 from typing import TYPE_CHECKING, Final
 
 from carag.errors import InvalidArgument
+from carag.retrieval.reading.patterns import pattern
 from carag.retrieval.reading.periods import Period, Span, periods_of
 
 if TYPE_CHECKING:
-    from carag.retrieval.reading.slots import Place
+    from carag.retrieval.reading.patterns import Place
 
 
 _COUNTS: Final = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
-_ENDS: Final = r"(?=\s*(?:[,;?.!)\0]|$|(?:and|or|too|also|instead|please|as well|compared?)\b))"
-_STEP: Final = re.compile(
-    rf"\b(?:the\s)?(?:(?P<count>{'|'.join(_COUNTS)}|\d{{1,2}}|an?)\s)?(?:fiscal\s|financial\s)?(?P<unit>year|quarter|month)s?"
-    rf"\s(?:(?P<back>before|earlier|prior|previously|ago)|after|later|afterwards)(?:\s(?:that|this|it))?\b{_ENDS}"
-    r"|\b(?:the\s)?(?:(?P<last>previous|prior|preceding|year-ago)|following|next|subsequent)\s"
-    r"(?:fiscal\s|financial\s)?(?P<its>year|quarter|month|period)(?:['’]s)?\b",
-    re.IGNORECASE,
-)
+_STEP: Final = pattern("STEP")
 _MONTH_NAMES: Final = (
     *("January", "February", "March", "April", "May", "June"),
     *("July", "August", "September", "October", "November", "December"),
 )
 _QUARTERS: Final = ("first", "second", "third", "fourth")
-# A part of the year that the earlier question names, or all of it.
-_PART: Final = re.compile(
-    rf"\b(?:the\s)?(?:(?P<quarter>{'|'.join(_QUARTERS)})\s(?:fiscal\s)?quarter|(?:full|whole|entire)\s(?:fiscal\s)?year"
-    rf"|Q(?P<short>[1-4])|(?:(?<=\bin\s)|(?<=\bof\s)|(?<=\bby\s)|(?<=\bthe\s)|(?<=\bfor\s)|^(?=\w+$))(?-i:(?P<month>{'|'.join(_MONTH_NAMES)}))(?:\s(?P<day>\d\d?))?)\b",
-    re.IGNORECASE,
-)
-_FISCAL: Final = re.compile(r"(?:FYE?|CY|(?:fiscal|financial|calendar)(?:\syears?)?)(?=\W|\d)", re.IGNORECASE)
+_PART: Final = pattern("PART")
+_FISCAL: Final = pattern("FISCAL")
 
 
 def relative_in(text: str) -> tuple[int, str, Place] | None:

@@ -9,13 +9,14 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final
 from unicodedata import normalize
 
 from carag.limits import check_question
 from carag.retrieval.reading.languages import language_of
 from carag.retrieval.reading.names import begins_sentence, words_of
 from carag.retrieval.reading.numbers import Numbers
+from carag.retrieval.reading.patterns import pattern
 from carag.retrieval.reading.periods import periods_of
 from carag.retrieval.reading.question import without_sections
 from carag.retrieval.reading.unheard import is_telling, runs
@@ -24,39 +25,23 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from carag.retrieval.reading.names import Names
+    from carag.retrieval.reading.patterns import Place
 
 
-# The start and end of some words in a question.
-Place: TypeAlias = tuple[int, int]
 _NUL: Final = re.compile("\0+")
-DOCUMENTS: Final = (
-    r"(?:agreement|amendment|announcement|bulletin|bylaws|charter|circular|code|contract|directions?|directive|document"
-    r"|filing|guidance|guidelines?|handbook|law|lease|letter|licen[cs]e|manual|memo(?:randum)?|minutes|notice"
-    r"|notification|order|plan|policy|procedure|prospectus|protocol|regulations?|report|rulebook|scheme|standard"
-    r"|statement|treaty)"
-)
-# Words after a name that make it the name of a document, as in "Halden supply agreement".
-_OF_DOCUMENT: Final = re.compile(rf"(?:\s[a-z][\w-]*){{0,2}}?\s(?!report\b){DOCUMENTS}\b|\s[a-z]+ly report\b")
-_PLAIN_DOCUMENT: Final = re.compile(
-    rf"\b(?:the|our|your|an?)\s((?!(?:same|said|last|first|whole|latest|current|new|old)\s)(?:[a-z][\w-]*\s){{1,3}}?{DOCUMENTS})\b",
-    re.IGNORECASE,
-)
-_NO_PART: Final = re.compile(
-    r"\b(?:of|in|for|under|and|or|to|by|on|with|from|does|do|is|are|was|were)\b", re.IGNORECASE
-)
-_QUOTED: Final = re.compile(r"[\"“«]([^\"“”«»\0]{2,120})[\"”»]")
-_CODE: Final = re.compile(r"\b(?:[A-Z]{2,}[A-Za-z]*[-/]?\d[\w-]*|\d[A-Z]{1,2})\b(?:\s" + DOCUMENTS + r"\b)?")
-_DATED: Final = re.compile(
-    rf"\b(?:10-[KQ]|8-K|framework|instructions|{DOCUMENTS})(?:\s(?:of|dated|for)(?:\sthe)?|,)?\s$",
-    re.IGNORECASE,
-)
+_OF_DOCUMENT: Final = pattern("OF_DOCUMENT")
+_PLAIN_DOCUMENT: Final = pattern("PLAIN_DOCUMENT")
+_NO_PART: Final = pattern("NO_PART")
+_QUOTED: Final = pattern("QUOTED")
+_CODE: Final = pattern("CODE")
+_DATED: Final = pattern("DATED")
 _HYPHENATED: Final = re.compile(r"-[a-z]+")
-_JOINING: Final = re.compile(r"\s|\s(?:of|on|de|del|der|van|von|&)(?:\sthe)?\s")
+_JOINING: Final = pattern("JOINING")
 # An abbreviation of fewer letters is not the name of a company, unless a table has it.
 _ABBREVIATION: Final = 6
 # A text of fewer words, all in one name, is a name even at the beginning of a sentence.
 _WHOLE: Final = 5
-_BETWEEN: Final = re.compile(r"[\s,]*(?:and|or|to|through|vs\.?|versus|&|[-–])?[\s,]*(?:the\s)?")
+_BETWEEN: Final = pattern("BETWEEN")
 _ENDING: Final = " \t?.!\uff1f"
 
 
