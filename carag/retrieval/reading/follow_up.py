@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from itertools import pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple
 from unicodedata import normalize
 
@@ -41,7 +40,6 @@ _ORDINAL: Final = re.compile(r"\b(?:first|second|third|fourth)\b")
 _AGAINST: Final = pattern("AGAINST")
 _MOST_WORDS: Final = 4
 _MOST_OPENING: Final = 7
-_JOINED: Final = re.compile(r"[\s,]*(?:and|or|vs\.?|versus|&|with|to)?[\s,]*(?:the\s)?")
 
 
 class Carried(NamedTuple):
@@ -216,24 +214,25 @@ def _edited(asked: _Asked, base: Slots) -> Carried | None:
     if asked.step is not None and period is None:
         return None
     edits: list[tuple[Place, str]] = []
-    kept = replace(base)
-    if asked.words:
-        edits.append(_phrase(asked.slots, base))
-        kept = base.without(edits[0][0])
-    elif asked.slots.names:
-        place = _name_place(asked, base)
-        if place is None:
+    kept = base
+    if asked.words or asked.slots.names:
+        replacement = _replacement(asked, base)
+        if replacement is None:
             return None
-        edits.append((place, _name_said(asked, base, place)))
-        kept = kept.without(place) if not asked.compares else kept
+        edits.append(replacement)
+        kept = base.without(replacement[0])
     if asked.slots.sections:
         said = asked.slots.said(asked.slots.sections)
-        edits.append((_whole(base.sections), said) if base.sections else (base.end, f" under {said}"))
+        edits.append(
+            ((base.sections[0][0], base.sections[-1][1]), said)
+            if base.sections
+            else (base.end, f" under {said}")
+        )
         kept = replace(kept, sections=())
     is_dated = any(one[0] <= two[0] < one[1] for one in asked.slots.names for two in asked.slots.periods)
     if period is not None and period[0] != base.said(base.times) and not (is_dated and asked.slots.names):
         said = f"{base.said(base.times)} and {period[0]}" if asked.compares and base.periods else period[0]
-        place = _whole(kept.times) if kept.periods else kept.end
+        place = (kept.times[0][0], kept.times[-1][1]) if kept.periods else kept.end
         if _ORDINAL.match(said) and not base.text[: place[0]].endswith("the "):
             said = f"the {said}"
         edits.append((place, said if kept.periods else f" in {said}"))
@@ -245,29 +244,6 @@ def _edited(asked: _Asked, base: Slots) -> Carried | None:
     return Carried(f"{base.text}?", taken) if taken else None
 
 
-def _whole(places: Sequence[Place]) -> Place:
-    return places[0][0], places[-1][1]
-
-
-def _name_place(asked: _Asked, base: Slots) -> Place | None:
-    """Return what a new name replaces: the earlier name; None if that could be one of several."""
-    preposition = _PREPOSITION.match(asked.slots.text)
-    said = preposition[0].casefold() if preposition else ""
-    if said:
-        for place in base.names:
-            if re.search(rf"\b{said}\s(?:the\s)?$", base.text[: place[0]], re.IGNORECASE):
-                return place
-    if not base.names or said in _ADDS or asked.compares:
-        at_name = asked.compares and base.names
-        return (base.names[-1][1],) * 2 if at_name else _phrase_of(asked.slots.text, base) or base.end
-    shape = _shape(asked.slots.said(asked.slots.names))
-    like = [one for one in base.names if _shape(base.text[slice(*one)]) == shape]
-    if len(like) == 1:
-        return like[0]
-    between = [base.text[one[1] : two[0]] for one, two in pairwise(base.names)]
-    return _whole(base.names) if all(map(_JOINED.fullmatch, between)) else None
-
-
 def _shape(name: str) -> tuple[bool, bool]:
     """Tell names of documents and codes from others; a new name replaces one of the same shape."""
     return bool(re.search(rf"{part('DOCUMENT')}\b", name, re.IGNORECASE)), any(map(str.isdigit, name))
@@ -275,17 +251,13 @@ def _shape(name: str) -> tuple[bool, bool]:
 
 def _same_kind(asked: _Asked, base: Slots) -> str | None:
     """Return the earlier question with another number, as in "and grade 2?" or "the third?"; None otherwise."""
-    found = re.fullmatch(r"(?:the\s)?(?:([a-z]+)\s(\d+)|(\w+))", asked.slots.text, re.IGNORECASE)
+    found = re.fullmatch(
+        rf"(?:the\s)?((?P<kind>[a-z]+)\s\d+|{_ORDINAL.pattern})", asked.slots.text, re.IGNORECASE
+    )
     if found is None or asked.slots.names or asked.slots.periods:
         return None
-    if found[3]:
-        pattern = _ORDINAL.pattern if _ORDINAL.fullmatch(found[3]) else "(?!)"
-        return _once(pattern, found[3], base.text)
-    return _once(rf"\b{found[1]}\s\d+\b", f"{found[1]} {found[2]}", base.text)
-
-
-def _once(pattern: str, said: str, text: str) -> str | None:
-    made, many = re.subn(pattern, said, text, flags=re.IGNORECASE)
+    like = rf"\b{found['kind']}\s\d+\b" if found["kind"] else _ORDINAL.pattern
+    made, many = re.subn(like, found[1], base.text, flags=re.IGNORECASE)
     return made if many == 1 else None
 
 
@@ -298,28 +270,29 @@ def _joined(base: Slots, earlier: Slots) -> Slots:
     return slots_of(text, None) if text != base.text else base
 
 
-def _name_said(asked: _Asked, base: Slots, place: Place) -> str:
-    named = asked.slots.said(asked.slots.names)
-    if asked.compares and place[0] == place[1] and base.names:
-        return f" and {named}"
-    if place in base.names or (base.names and place == _whole(base.names)):
-        return named
-    preposition = _PREPOSITION.match(asked.slots.text)
-    said = f"{preposition[0].casefold() if preposition else 'for'} {named}"
-    return f" {said}" if place[0] == place[1] else said
-
-
-def _phrase(slots: Slots, base: Slots) -> tuple[Place, str]:
-    """Return where a phrase such as "for urban banks" belongs: in the place of one like it, or at the end."""
+def _replacement(asked: _Asked, base: Slots) -> tuple[Place, str] | None:
+    """Return what the names or the phrase of a fragment replace, and by which words; None if that is in doubt."""
+    slots, names = asked.slots, base.names
+    found = _PREPOSITION.match(slots.text)
+    preposition = found[0].casefold() if found else ""
+    if slots.names and not asked.words:
+        named = slots.said(slots.names)
+        if asked.compares:
+            at = names[-1][1] if names else len(base.text)
+            return (at, at), f" and {named}"
+        behind = re.compile(rf"\b{preposition}\s(?:the\s)?$", re.IGNORECASE)
+        if preposition and (after := [one for one in names if behind.search(base.text[: one[0]])]):
+            return after[0], named
+        if names and preposition not in _ADDS:
+            like = [one for one in names if _shape(base.text[slice(*one)]) == _shape(named)]
+            like = like if len(like) == 1 else [*names]
+            return ((like[0][0], like[-1][1]), named) if base.adjoin(like) else None
     said = slots.text if not slots.periods else slots.text[: slots.periods[0][0]].rstrip()
     said = re.sub(rf"\s(?:{_PREPOSITIONS})$", "", said)
     place = _phrase_of(said, base)
     if place is None:
-        return base.end, f" {said}"
-    opening = re.match(rf"(?:(?:{_PREPOSITIONS})\s)?", said, re.IGNORECASE)
-    if opening and opening[0]:
-        return place, said
-    return place, f"{base.text[place[0] :].partition(' ')[0]} {said}"
+        return base.end, f" {said}" if preposition else f" for {said}"
+    return place, said if preposition else f"{base.text[place[0] :].partition(' ')[0]} {said}"
 
 
 def _phrase_of(said: str, base: Slots) -> Place | None:
@@ -369,27 +342,22 @@ def _composed(asked: _Asked, base: Slots) -> Carried | None:
         sections=base.sections if asked.leaning is not None and not own.sections else (),
         periods=base.periods if takes_period or asked.step else (),
     )
-    adjoin = " and ".join(kept.text[slice(*one)] for one in kept.names) != kept.said(kept.names)
-    first = kept.names if adjoin else kept.names[:1]
+    first = kept.names if kept.adjoin(kept.names) else kept.names[:1]
     subject = kept.said(first)
-    added = [*(kept.text[slice(*one)] for one in kept.names if one not in first), topic(kept.rest)]
-    added.append(kept.said(kept.sections))
+    added = [kept.said(kept.names[len(first) :]), topic(kept.rest), kept.said(kept.sections)]
     if asked.leaning is not None and subject and (is_subject or named or not takes_topic):
         start, end = asked.leaning
-        text = text[:start] + _in_place_of(text[start : end + 1], subject) + text[end:]
+        possesses = re.fullmatch(r"(?:its|their|his|her)\s", text[start : end + 1], re.IGNORECASE)
+        suffix = "'s" if possesses else ""
+        text = f"{text[:start]}{subject}{suffix}{text[end:]}"
     else:
         added.insert(0, subject)
-    inside = [one for one in kept.periods if any(two[0] <= one[0] < two[1] for two in kept.names)]
-    if kept.periods and not (inside and asked.step is None):
+    is_dated = any(one[0] <= two[0] < one[1] for one in kept.names for two in kept.periods)
+    if kept.periods and (asked.step or not is_dated):
         added.append(base.said(base.times) if own.periods or period is None else period[0])
     taken = _taken(kept, period if kept.periods else None, compares=bool(own.periods))
     more = "; ".join(dict.fromkeys(filter(None, added)))
     return Carried(f"{text} ({more})?" if more else f"{text}?", taken) if taken else None
-
-
-def _in_place_of(pronoun: str, subject: str) -> str:
-    possesses = pronoun.casefold() in ("its ", "their ", "his ", "her ")
-    return f"{subject}'s" if possesses else subject
 
 
 def _is_subject(base: Slots) -> bool:

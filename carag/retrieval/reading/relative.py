@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-from datetime import date
+from calendar import month_name
 from typing import TYPE_CHECKING, Final
 
-from carag.errors import InvalidArgument
 from carag.retrieval.reading.patterns import pattern
 from carag.retrieval.reading.periods import Period, Span, periods_of
 
@@ -15,33 +14,27 @@ if TYPE_CHECKING:
 
 
 _COUNTS: Final = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
-_STEP: Final = pattern("STEP")
-_MONTH_NAMES: Final = (
-    *("January", "February", "March", "April", "May", "June"),
-    *("July", "August", "September", "October", "November", "December"),
-)
 _QUARTERS: Final = ("first", "second", "third", "fourth")
-_PART: Final = pattern("PART")
-_FISCAL: Final = pattern("FISCAL")
+_UNITS: Final = {"year": 12, "quarter": 3, "month": 1}
+_CENTURIES: Final = range(1900, 2100)
 
 
 def relative_in(text: str) -> tuple[int, str, Place] | None:
     """Return how many units after the earlier period a text asks about (fewer than 0: before), the unit and the place.
 
-    The unit is ``year``, ``quarter``, ``month`` or ``period``, or ``part``: then the number is that of a quarter of the
-    earlier year, or 0 for all of the year.
+    The unit is ``year``, ``quarter``, ``month`` or ``period``; or ``part``, with the number of a quarter of the earlier
+    year, or 0 for all of the year; or a month of that year, perhaps with a day, such as ``May 16``.
     """
-    if found := _STEP.search(text):
+    if found := pattern("STEP").search(text):
         count = (found["count"] or "one").casefold()
         steps = int(count) if count.isdigit() else 1 if count in ("a", "an") else _COUNTS.index(count) + 1
-        back = found["back"] or found["last"]
-        return -steps if back else steps, (found["unit"] or found["its"]).casefold(), found.span()
-    if (found := _PART.search(text)) and found["month"]:
-        return 0, f"in {found['month']} {found['day'] or ''}".strip(), found.span()
-    if found:
-        number = int(found["short"]) if found["short"] else 0
-        number = _QUARTERS.index(found["quarter"].casefold()) + 1 if found["quarter"] else number
-        return number, "part", found.span()
+        unit = (found["unit"] or found["its"]).casefold()
+        return -steps if found["back"] or found["last"] else steps, unit, found.span()
+    if found := pattern("PART").search(text):
+        if found["month"]:
+            return 0, f"{found['month']} {found['day'] or ''}".strip(), found.span()
+        quarter = _QUARTERS.index(found["quarter"].casefold()) + 1 if found["quarter"] else 0
+        return int(found["short"] or quarter), "part", found.span()
     return None
 
 
@@ -56,67 +49,37 @@ def shifted(said: str, steps: int, unit: str) -> tuple[str, str] | None:
     periods = periods_of(said)[0]
     if not periods:
         return None
-    period = periods[0] if steps < 0 else periods[-1]
-    if unit.startswith("in "):
-        comma = "," if unit[-1].isdigit() else ""
-        return f"{unit.removeprefix('in ')}{comma} {period.last.year}", f"in the year of {said}"
-    unit = _own_unit(period) if unit == "period" else unit
-    try:
-        found = _part(period, steps) if unit == "part" else _moved(period, steps, unit)
-    except InvalidArgument:  # beyond the years that four digits can mean
+    period = periods[0 if steps < 0 else -1]
+    begun = period.first if steps < 0 or period.span is not Span.YEARS else period.last.replace(month=1)
+    if unit not in (*_UNITS, "period"):
+        if unit != "part":
+            return f"{unit}{',' if unit[-1].isdigit() else ''} {begun.year}", f"in the year of {said}"
+        whole = _worded(begun.year, max(0, steps - 1) * 3, 3 if steps else 12, said)
+        return whole, f"in the year of {said}"
+    months = _months(period)
+    unit = next((name for name, one in _UNITS.items() if one == months), "") if unit == "period" else unit
+    if _UNITS.get(unit, 0) < months:
         return None
-    if found is None:
+    year, month = divmod(begun.year * 12 + begun.month - 1 + steps * _UNITS[unit], 12)
+    if year not in _CENTURIES:
         return None
-    text = _worded(found, said)
-    if unit == "part":
-        return text, f"in the year of {said}"
-    way = "before" if steps < 0 else "after"
     many = f"the {unit}" if abs(steps) == 1 else f"{abs(steps)} {unit}s"
-    return text, f"{many} {way} {said}"
+    return _worded(year, month, months, said), f"{many} {'before' if steps < 0 else 'after'} {said}"
 
 
-def _own_unit(period: Period) -> str:
-    is_month = period.span is Span.DAYS and period.first.day == 1
-    return {Span.YEARS: "year", Span.QUARTER: "quarter"}.get(period.span, "month" if is_month else "year")
+def _months(period: Period) -> int:
+    """Return how many months a step keeps: those of a year, a quarter or a month; 13 for other days."""
+    if period.span is not Span.DAYS:
+        return 12 if period.span is Span.YEARS else 3
+    is_month = period.first.day == 1 < period.last.day and period.first.month == period.last.month
+    return 1 if is_month else 13
 
 
-def _part(period: Period, number: int) -> Period | None:
-    if period.first.year != period.last.year:
-        return None
-    year = period.first.year
-    return Period.quarter(year, number) if number else Period.years(year)
-
-
-def _moved(period: Period, steps: int, unit: str) -> Period | None:
-    end = period.first if steps < 0 else period.last
-    if period.span is Span.YEARS:
-        return Period.years(end.year + steps) if unit == "year" else None
-    if period.span is Span.QUARTER:
-        if unit == "month":
-            return None
-        quarter = period.last.year * 4 + period.last.month // 3 - 1 + steps * (4 if unit == "year" else 1)
-        return Period.quarter(quarter // 4, quarter % 4 + 1)
-    if unit == "quarter" or (period.first.year, period.first.month) != (period.last.year, period.last.month):
-        return None
-    months = period.first.year * 12 + period.first.month - 1 + steps * (12 if unit == "year" else 1)
-    year, month = months // 12, months % 12 + 1
-    if period.first == period.last:
-        try:
-            return Period.days(date(year, month, period.first.day))
-        except ValueError:  # the month has fewer days
-            return None
-    return periods_of(f"{_MONTH_NAMES[month - 1]} {year}")[0][0]
-
-
-def _worded(period: Period, like: str) -> str:
-    """Write a period as the earlier one was written."""
-    fiscal = _FISCAL.search(like)
-    year = f"{fiscal[0]} {period.last.year}" if fiscal else f"{period.last.year}"
-    if period.span is Span.YEARS:
-        return year
-    if period.span is Span.QUARTER:
-        number = period.last.month // 3
-        is_short = re.search(r"Q\d|\dQ", like, re.IGNORECASE)
-        return f"Q{number} {year}" if is_short else f"{_QUARTERS[number - 1]} quarter of {year}"
-    month = f"{_MONTH_NAMES[period.first.month - 1]} {period.first.year}"
-    return f"{period.first.day} {month}" if period.first == period.last else month
+def _worded(year: int, month: int, months: int, like: str) -> str:
+    """Write a period of some months, which begins in a month from 0, as the earlier one was written."""
+    fiscal = pattern("FISCAL").search(like)
+    of = f"{fiscal[0]} {year}" if fiscal else f"{year}"
+    if months == _UNITS["quarter"]:
+        short = re.search(r"Q\d|\dQ", like, re.IGNORECASE)
+        return f"Q{month // 3 + 1} {of}" if short else f"{_QUARTERS[month // 3]} quarter of {of}"
+    return of if months > 1 else f"{month_name[month + 1]} {year}"

@@ -7,7 +7,7 @@ replace what is at such a place.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 from unicodedata import normalize
@@ -74,23 +74,21 @@ class Slots:
 
     def said(self, places: Sequence[Place]) -> str:
         """Return the words at some places: in one piece if they adjoin, otherwise joined by "and"."""
-        if not places:
-            return ""
-        between = [self.text[one[1] : two[0]] for one, two in pairwise(places)]
-        if all(map(_BETWEEN.fullmatch, between)):
+        if places and self.adjoin(places):
             return self.text[places[0][0] : places[-1][1]]
         return " and ".join(self.text[slice(*one)] for one in places)
 
+    def adjoin(self, places: Sequence[Place]) -> bool:
+        """Tell whether only words such as "and" are between places."""
+        return all(_BETWEEN.fullmatch(self.text[one[1] : two[0]]) for one, two in pairwise(places))
+
     def without(self, place: Place) -> Slots:
         """Return the slots without those that begin in a place."""
-
-        def kept(places: tuple[Place, ...]) -> tuple[Place, ...]:
-            return tuple(one for one in places if not place[0] <= one[0] < place[1])
-
-        names, periods, sections = map(kept, (self.names, self.periods, self.sections))
-        return replace(
-            self, names=names, periods=periods, sections=sections, rest=blanked(self.rest, [place])
-        )
+        kept = [
+            tuple(one for one in places if not place[0] <= one[0] < place[1])
+            for places in (self.names, self.periods, self.sections)
+        ]
+        return Slots(self.text, kept[0], kept[1], kept[2], blanked(self.rest, [place]))
 
 
 def blanked(text: str, places: Iterable[Place]) -> str:
