@@ -24,17 +24,15 @@ _LASTS: Final = 2 * 3600 * 1_000_000
 """A conversation ends when it was silent for longer, in microseconds."""
 _LOOKED_AT: Final = 64
 """Records of the caller, in all conversations, among which the questions are."""
-_KINDS: Final = frozenset({RecordKind.QUERY, RecordKind.RETRIEVE})
 _NOT_ASKED: Final = frozenset({"ANSWERED_ELSEWHERE", "SUCCESSORS"})
 """Codes of records that follow up a question, and repeat its text."""
 
 
 class Turn(NamedTuple):
-    """An earlier question of a conversation."""
+    """An earlier question of a conversation, as asked."""
 
     record: int
     question: str
-    """As asked."""
     outcome: Outcome
 
 
@@ -46,6 +44,9 @@ def turns_of(log: AuditLog, session: Session, now: datetime) -> tuple[Turn, ...]
     """
     if session.subject is None or session.conversation is None:
         return ()
+    glass = None if session.glass is None else session.glass.record
+    source = SessionSource(session.source.value)
+    caller = session.role, session.purpose, source, session.issuer, session.audience, glass
     last, found = known_at_microseconds(now), list[Turn]()
     for seq, openings in log.private.newest_of(session.subject, ("conversation", "query"), _LOOKED_AT):
         event = log.record(seq).event
@@ -53,25 +54,18 @@ def turns_of(log: AuditLog, session: Session, now: datetime) -> tuple[Turn, ...]
             continue
         if len(found) == TURNS or last - event.started > _LASTS:
             break
-        conversation, question = openings.get("conversation"), openings.get("query")
+        said = {name: opening.value for name, opening in openings.items()}
         if (
-            conversation is not None
-            and question is not None
-            and conversation.value == session.conversation
-            and _caller_of(event) == _caller(session)
-            and event.kind in _KINDS
+            said.get("conversation") == session.conversation
+            and "query" in said
+            and _caller_of(event) == caller
+            and event.kind in (RecordKind.QUERY, RecordKind.RETRIEVE)
             and event.outcome in (Outcome.ANSWER, Outcome.DECLINE)
             and event.why not in _NOT_ASKED
         ):
-            found.append(Turn(seq, question.value, event.outcome))
+            found.append(Turn(seq, said["query"], event.outcome))
             last = event.started
     return tuple(reversed(found))
-
-
-def _caller(session: Session) -> tuple[object, ...]:
-    glass = None if session.glass is None else session.glass.record
-    source = SessionSource(session.source.value)
-    return session.role, session.purpose, source, session.issuer, session.audience, glass
 
 
 def _caller_of(event: Access) -> tuple[object, ...]:

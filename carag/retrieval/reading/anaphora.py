@@ -16,19 +16,14 @@ LEAD: Final = pattern("LEAD")
 COMPARED: Final = pattern("COMPARED")
 SAME_TIME: Final = pattern("SAME_TIME")
 LATEST: Final = pattern("LATEST")
-_THANKS: Final = pattern("THANKS")
 VERBS: Final = words_listed("auxiliary_verbs.txt")
 QUESTION_WORDS: Final = frozenset(["what", "which", "who", "whom", "whose", "when", "where", "why", "how"])
 # Words that say something about an amount or a rule that was asked about, so that these are taken over with them.
 AMOUNT: Final = words_listed("amount_words.txt")
 _FUNCTION: Final = VERBS | QUESTION_WORDS | words_listed("function_words.txt")
 _WORD: Final = re.compile(r"[^\W_](?:[\w'’&-]*\w)?")
-_LEANING: Final = pattern("LEANING")
 # Words before "that" after which it is a pronoun, and not the beginning of a clause.
 _BEFORE: Final = _FUNCTION - frozenset(["same", "such", "given", "only", "other", "so", "not"])
-_EMPTY_IT: Final = pattern("EMPTY_IT")
-_ONE: Final = pattern("ONE")
-_SEVERAL: Final = pattern("SEVERAL")
 IMPLIED: Final = pattern("IMPLIED")
 BOTH: Final = pattern("BOTH")
 _PLURAL: Final = frozenset({"they", "them", "their", "theirs"})
@@ -36,7 +31,7 @@ _PLURAL: Final = frozenset({"they", "them", "their", "theirs"})
 
 def is_thanks(text: str) -> bool:
     """Tell whether a text asks nothing."""
-    return bool(_THANKS.match(text))
+    return bool(pattern("THANKS").match(text))
 
 
 def content(text: str) -> tuple[str, ...]:
@@ -78,18 +73,20 @@ def pronoun(text: str) -> Place | None:
     >>> pronoun("Who signed it?"), pronoun("Can a bank close its branch?"), pronoun("Is it allowed to lend?")
     ((11, 13), None, None)
     """
-    for found in _LEANING.finditer(text):
+    for found in pattern("LEANING").finditer(text):
         before = text[: found.start()]
         word = found[0].casefold()
         last = _WORD.findall(before)[-1:]
-        if _EMPTY_IT.search(text) and word == "it":
+        if pattern("EMPTY_IT").search(text) and word == "it":
             continue
         if word.partition(" ")[0] in ("that", "this", "these", "those"):
             if last and last[0].casefold() not in _BEFORE:
                 continue
             return found.span()
         is_of = bool(re.search(r"\b(?:of|for|under|in|by|with)\s$", before))
-        if (_SEVERAL if word in _PLURAL else _ONE).search(before) and not (is_of and "\0" not in before):
+        if pattern("SEVERAL" if word in _PLURAL else "ONE").search(before) and not (
+            is_of and "\0" not in before
+        ):
             continue
         return found.span()
     return None

@@ -34,22 +34,23 @@ _PREPOSITIONS: Final = part("PREPOSITIONS")
 _PREPOSITION: Final = re.compile(rf"(?:{_PREPOSITIONS})\b", re.IGNORECASE)
 # Prepositions before a place or a rule, which are added to what was asked, and never replace a company.
 _ADDS: Final = frozenset(
-    {"in", "on", "under", "within", "outside", "during", "across", "per", "after", "before"}
+    ["in", "on", "under", "within", "outside", "during", "across", "per", "after", "before"]
 )
 _ORDINAL: Final = re.compile(r"\b(?:first|second|third|fourth)\b")
-_AGAINST: Final = pattern("AGAINST")
 _MOST_WORDS: Final = 4
 _MOST_OPENING: Final = 7
 
 
 class Carried(NamedTuple):
-    """A question as it is read, and what it was given from earlier ones."""
+    """A question as it is read, and what it was given from earlier ones.
+
+    - ``taken``: what was taken over, in the asker's own words; empty for a question that stands alone, read as asked.
+    - ``days``: the days as of which the earlier question asked, which are never taken over.
+    """
 
     text: str
     taken: tuple[str, ...] = ()
-    """What was taken over, in the asker's own words; empty for a question that stands alone, which is read as asked."""
     days: tuple[str, ...] = ()
-    """The days as of which the earlier question asked, which are never taken over."""
 
     def described(self) -> str:
         """Say in one line what was taken over, and how the question is read; empty if nothing was."""
@@ -113,8 +114,7 @@ def _after(question: str, before: str, names: Names | None, prior: str) -> Carri
     if not asked.leans:
         return Carried(question)
     base, earlier = slots_of(before, names), slots_of(prior, names)
-    alike = _same_kind(asked, base)
-    if alike is not None:
+    if (alike := _same_kind(asked, base)) is not None:
         return Carried(f"{alike}?", _taken(base, None, compares=True))
     if earlier.text and not asked.slots.periods and anaphora.BOTH.search(asked.slots.text):
         base = _joined(base, earlier)
@@ -124,30 +124,36 @@ def _after(question: str, before: str, names: Names | None, prior: str) -> Carri
 
 
 class _Asked(NamedTuple):
-    """A question that may be a follow-up, without the words that introduce it."""
+    """A question that may be a follow-up, without the words that introduce it.
+
+    - ``words``: what it says beside names, periods and sections.
+    - ``compares``: whether it asks for something beside what was asked, as in "compare with 2021".
+    - ``leaning``: the place of a pronoun that refers to an earlier question.
+    - ``step``: a period relative to the earlier one: steps, unit and place.
+    - ``is_implied``: whether it asks about a part of what was said, as in "Who was the lender?".
+    - ``is_fragment``: whether it has no predicate, so that the earlier question is read with a part replaced.
+    - ``is_phrase``: whether it is a phrase without a verb or a question word, such as "urban banks".
+    - ``leans``: whether it leans on an earlier question at all.
+    """
 
     slots: Slots
     words: tuple[str, ...]
-    """What it says beside names, periods and sections."""
-    has_lead: bool
     compares: bool
-    """Whether it asks for something beside what was asked, as in "compare with 2021"."""
     leaning: Place | None
-    """The place of a pronoun that refers to an earlier question."""
     step: tuple[int, str, Place] | None
-    """A period relative to the earlier one: steps, unit and place."""
-    is_same_time: bool
     is_implied: bool
-    """Whether it asks about a part of what was said, as in "Who was the lender?"."""
+    is_fragment: bool
+    is_phrase: bool
+    leans: bool
 
     @classmethod
     def of(cls, question: str, names: Names | None) -> _Asked:
         text = re.sub(r"\s+", " ", normalize("NFKC", question)).strip()
         lead = anaphora.LEAD.match(text)
         rest = text[lead.end() :] if lead else text
+        has_lead = rest != text and not is_thanks(text)
         compares = anaphora.COMPARED.match(rest)
-        rest = rest[compares.end() :] if compares else rest
-        slots = slots_of(rest, names)
+        slots = slots_of(rest[compares.end() :] if compares else rest, names)
         step = None if slots.periods else relative_in(slots.rest)
         left = blanked(slots.rest, [step[2]]) if step else slots.rest
         same = None if slots.periods else anaphora.SAME_TIME.search(left)
@@ -155,52 +161,23 @@ class _Asked(NamedTuple):
         leaning = anaphora.pronoun(left)
         if leaning and slots.names and left[leaning[0] :].casefold().startswith("the "):
             leaning = None
-        return cls(
-            slots,
-            content(left if leaning is None else blanked(left, [leaning])),
-            bool(lead and lead[0]) and not is_thanks(question),
-            bool(compares),
-            leaning,
-            step,
-            same is not None and step is None,
-            leaning is None
-            and not (slots.names or slots.periods or slots.sections or (lead and lead[0]))
-            and anaphora.IMPLIED.search(slots.text) is not None,
-        )
-
-    @property
-    def is_fragment(self) -> bool:
-        """Whether it has no predicate of its own, so that it is read as the earlier question with a part replaced."""
-        if self.leaning is not None or self.is_implied or self.slots.words & anaphora.VERBS:
-            return False
-        asks = self.slots.words & anaphora.QUESTION_WORDS
-        if asks and (self.words or not (self.slots.periods or self.step) or not asks <= {"how", "what"}):
-            return False
-        return not self.words or bool(_PREPOSITION.match(self.slots.text))
-
-    @property
-    def is_phrase(self) -> bool:
-        """Whether it is a phrase without a verb or a question word, such as "urban banks"."""
-        return (
-            bool(self.words)
-            and self.leaning is None
-            and not self.slots.words & (anaphora.VERBS | anaphora.QUESTION_WORDS)
-        )
-
-    @property
-    def leans(self) -> bool:
-        """Whether it leans on an earlier question at all."""
-        if is_thanks(self.slots.text) or not self.slots.text:
-            return False
-        if self.leaning is not None or self.step is not None or self.is_same_time or self.compares:
-            return len(self.words) <= 2 * _MOST_WORDS
-        if self.has_lead or self.is_implied:
-            return len(self.words) <= _MOST_WORDS
-        if self.is_phrase and len(self.slots.text.split()) <= 2:
-            return True
-        if self.is_fragment:
-            return len(self.slots.text.split()) <= _MOST_OPENING
-        return not self.words and not (self.slots.names or self.slots.periods or self.slots.sections)
+        words = content(blanked(left, [leaning] if leaning else []))
+        named = bool(slots.names or slots.periods or slots.sections)
+        implied = not (leaning or named or has_lead) and bool(anaphora.IMPLIED.search(slots.text))
+        asks, verbs = slots.words & anaphora.QUESTION_WORDS, slots.words & anaphora.VERBS
+        is_open = bool(asks) and (bool(words) or not (slots.periods or step) or not asks <= {"how", "what"})
+        fragment = not (leaning or implied or verbs or is_open)
+        fragment = fragment and (not words or bool(_PREPOSITION.match(slots.text)))
+        phrase = bool(words) and not (leaning or asks or verbs)
+        many = len(slots.text.split())
+        if leaning or step or same or compares:
+            leans = len(words) <= 2 * _MOST_WORDS
+        elif has_lead or implied:
+            leans = len(words) <= _MOST_WORDS
+        else:
+            leans = many <= _MOST_OPENING if fragment else (phrase and many < 3) or not (words or named)
+        leans = leans and bool(slots.text) and not is_thanks(slots.text)
+        return cls(slots, words, bool(compares), leaning, step, implied, fragment, phrase, leans)
 
 
 # --- the earlier question with a part replaced ------------------------------------------------------------
@@ -216,8 +193,7 @@ def _edited(asked: _Asked, base: Slots) -> Carried | None:
     edits: list[tuple[Place, str]] = []
     kept = base
     if asked.words or asked.slots.names:
-        replacement = _replacement(asked, base)
-        if replacement is None:
+        if (replacement := _replacement(asked, base)) is None:
             return None
         edits.append(replacement)
         kept = base.without(replacement[0])
@@ -229,8 +205,7 @@ def _edited(asked: _Asked, base: Slots) -> Carried | None:
             else (base.end, f" under {said}")
         )
         kept = replace(kept, sections=())
-    is_dated = any(one[0] <= two[0] < one[1] for one in asked.slots.names for two in asked.slots.periods)
-    if period is not None and period[0] != base.said(base.times) and not (is_dated and asked.slots.names):
+    if period is not None and period[0] != base.said(base.times) and not asked.slots.is_dated:
         said = f"{base.said(base.times)} and {period[0]}" if asked.compares and base.periods else period[0]
         place = (kept.times[0][0], kept.times[-1][1]) if kept.periods else kept.end
         if _ORDINAL.match(said) and not base.text[: place[0]].endswith("the "):
@@ -334,7 +309,9 @@ def _composed(asked: _Asked, base: Slots) -> Carried | None:
         or (is_about_document and (asked.is_phrase or (asked.leaning is not None and not named)))
     )
     asks_when = bool(own.words & {"when", "since", "until"}) or bool(anaphora.LATEST.search(text))
-    takes_period = not asks_when and (not own.periods or asked.compares or bool(_AGAINST.search(text)))
+    takes_period = not asks_when and (
+        not own.periods or asked.compares or bool(pattern("AGAINST").search(text))
+    )
     kept = replace(
         base,
         names=base.names if takes_name else (),
@@ -352,8 +329,7 @@ def _composed(asked: _Asked, base: Slots) -> Carried | None:
         text = f"{text[:start]}{subject}{suffix}{text[end:]}"
     else:
         added.insert(0, subject)
-    is_dated = any(one[0] <= two[0] < one[1] for one in kept.names for two in kept.periods)
-    if kept.periods and (asked.step or not is_dated):
+    if kept.periods and (asked.step or not kept.is_dated):
         added.append(base.said(base.times) if own.periods or period is None else period[0])
     taken = _taken(kept, period if kept.periods else None, compares=bool(own.periods))
     more = "; ".join(dict.fromkeys(filter(None, added)))
@@ -363,15 +339,8 @@ def _composed(asked: _Asked, base: Slots) -> Carried | None:
 def _is_subject(base: Slots) -> bool:
     """Tell whether the first name is what the earlier question is about, and not only where to look."""
     start, end = base.names[0]
-    ahead = re.search(
-        r"(?:^|\b(?:is|was|are|were|do|does|did|has|have|had|can|could|must|may|will|would|should|the|of))\s?(?:the\s)?"
-        rf"(?:{part('DOCUMENT')}\s)?$",
-        base.text[:start],
-        re.IGNORECASE,
-    )
-    return bool(ahead or re.match(r"['’]", base.text[end:])) and not re.search(
-        r"\b(?:under|in|by)\s(?:the\s)?$", base.text[:start], re.IGNORECASE
-    )
+    ahead = pattern("SUBJECT").search(base.text[:start]) or base.text[end : end + 1] in ("'", "’")
+    return bool(ahead) and not pattern("WHERE").search(base.text[:start])
 
 
 def _period(asked: _Asked, base: Slots) -> tuple[str, str] | None:

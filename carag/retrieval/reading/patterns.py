@@ -7,8 +7,7 @@ from functools import cache
 from importlib.resources import files
 from typing import TypeAlias
 
-Place: TypeAlias = tuple[int, int]
-"""The start and end of some words in a question."""
+Place: TypeAlias = tuple[int, int]  # the start and end of some words in a question
 
 
 def pattern(name: str) -> re.Pattern[str]:

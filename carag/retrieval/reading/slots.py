@@ -29,32 +29,25 @@ if TYPE_CHECKING:
 
 
 _NUL: Final = re.compile("\0+")
-_OF_DOCUMENT: Final = pattern("OF_DOCUMENT")
-_PLAIN_DOCUMENT: Final = pattern("PLAIN_DOCUMENT")
-_NO_PART: Final = pattern("NO_PART")
-_QUOTED: Final = pattern("QUOTED")
-_CODE: Final = pattern("CODE")
-_DATED: Final = pattern("DATED")
-_HYPHENATED: Final = re.compile(r"-[a-z]+")
-_JOINING: Final = pattern("JOINING")
 # An abbreviation of fewer letters is not the name of a company, unless a table has it.
 _ABBREVIATION: Final = 6
 # A text of fewer words, all in one name, is a name even at the beginning of a sentence.
 _WHOLE: Final = 5
-_BETWEEN: Final = pattern("BETWEEN")
 _ENDING: Final = " \t?.!\uff1f"
 
 
 @dataclass(frozen=True, slots=True)
 class Slots:
-    """A question without the mark at its end, and the places where it names something."""
+    """A question without the mark at its end, and the places where it names something.
+
+    ``rest`` is the text with NUL at all of these places.
+    """
 
     text: str
     names: tuple[Place, ...]
     periods: tuple[Place, ...]
     sections: tuple[Place, ...]
     rest: str
-    """The text with NUL at all of these places."""
 
     @property
     def end(self) -> Place:
@@ -69,8 +62,13 @@ class Slots:
     @property
     def times(self) -> tuple[Place, ...]:
         """The periods, without those that are the dates of documents unless there are no others."""
-        outside = [one for one in self.periods if not any(two[0] <= one[0] < two[1] for two in self.names)]
-        return tuple(outside) or self.periods
+        inside = {one for one in self.periods for two in self.names if two[0] <= one[0] < two[1]}
+        return tuple(one for one in self.periods if one not in inside) or self.periods
+
+    @property
+    def is_dated(self) -> bool:
+        """Whether a name has its own date."""
+        return any(two[0] <= one[0] < two[1] for one in self.periods for two in self.names)
 
     def said(self, places: Sequence[Place]) -> str:
         """Return the words at some places: in one piece if they adjoin, otherwise joined by "and"."""
@@ -80,7 +78,7 @@ class Slots:
 
     def adjoin(self, places: Sequence[Place]) -> bool:
         """Tell whether only words such as "and" are between places."""
-        return all(_BETWEEN.fullmatch(self.text[one[1] : two[0]]) for one, two in pairwise(places))
+        return all(pattern("BETWEEN").fullmatch(self.text[one[1] : two[0]]) for one, two in pairwise(places))
 
     def without(self, place: Place) -> Slots:
         """Return the slots without those that begin in a place."""
@@ -124,7 +122,7 @@ def slots_of(question: str, names: Names | None) -> Slots:
 def _dated(named: set[Place], text: str, periods: Sequence[Place]) -> list[Place]:
     """Return the names, those of documents with their dates, as in "the circular of June 7, 2024"."""
     for start, end in periods:
-        if found := _DATED.search(text[:start]):
+        if found := pattern("DATED").search(text[:start]):
             before = [one for one in named if one[0] <= found.start() < one[1]]
             named -= {*before}
             named.add((before[0][0] if before else found.start(), end))
@@ -138,8 +136,8 @@ def _new(before: str, after: str) -> tuple[Place, ...]:
 
 
 def _names_in(text: str, names: Names | None) -> list[Place]:
-    found = [one.span(1) for one in _QUOTED.finditer(text)]
-    found += [one.span() for one in _CODE.finditer(text)]
+    found = [one.span(1) for one in pattern("QUOTED").finditer(text)]
+    found += [one.span() for one in pattern("CODE").finditer(text)]
     at = 0
     for mention in names.find(text) if names is not None else ():
         if (start := text.find(mention.text, at)) >= 0:
@@ -148,8 +146,8 @@ def _names_in(text: str, names: Names | None) -> list[Place]:
     found += _capitalised(text)
     found += [
         one.span(1)
-        for one in _PLAIN_DOCUMENT.finditer(text)
-        if not _NO_PART.search(one[1].rpartition(" ")[0])
+        for one in pattern("PLAIN_DOCUMENT").finditer(text)
+        if not pattern("NO_PART").search(one[1].rpartition(" ")[0])
     ]
     chosen: list[Place] = []
     for start, end in sorted(set(found), key=lambda one: (one[0], -one[1])):
@@ -167,15 +165,15 @@ def _capitalised(text: str) -> list[Place]:
         if run[-1].stem != run[-1].folded:
             end -= 2
         end = start + len(text[start:end].partition("(")[0].rstrip())
-        if hyphenated := _HYPHENATED.match(text, end):
+        if hyphenated := re.compile(r"-[a-z]+").match(text, end):
             end = hyphenated.end()
-        if joined and _JOINING.fullmatch(text[joined[-1][1] : start]):
+        if joined and pattern("JOINING").fullmatch(text[joined[-1][1] : start]):
             joined[-1] = joined[-1][0], end
         else:
             joined.append((start, end))
     found = []
     for start, end in joined:
-        of_document = _OF_DOCUMENT.match(text, end)
+        of_document = pattern("OF_DOCUMENT").match(text, end)
         said = [word for word in words if start <= word.start < end]
         alone = len(said) == 1
         first = begins_sentence(text, said[0]) and len(words) >= _WHOLE
