@@ -359,9 +359,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--purpose", required=True)
     parser.add_argument("--subject", help="who asks; recorded as a salted commitment")
     parser.add_argument(
-        "--conversation",
-        metavar="ID",
-        help="groups the questions of this process; with --subject, a follow-up is read after the earlier ones",
+        "--conversation", metavar="ID", help="with --subject, follow-ups are read after its questions"
     )
     parser.add_argument(
         "--principal",

@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from carag.policy import Session
 
 
+# How many earlier questions a follow-up can lean on.
 TURNS: Final = 8
-"""How many earlier questions a follow-up can lean on."""
+# A conversation ends when it was silent for longer, in microseconds.
 _LASTS: Final = 2 * 3600 * 1_000_000
-"""A conversation ends when it was silent for longer, in microseconds."""
+# Records of the caller, in all conversations, among which the questions are.
 _LOOKED_AT: Final = 64
-"""Records of the caller, in all conversations, among which the questions are."""
+# Codes of records that follow up a question, and repeat its text.
 _NOT_ASKED: Final = frozenset({"ANSWERED_ELSEWHERE", "SUCCESSORS"})
-"""Codes of records that follow up a question, and repeat its text."""
 
 
 class Turn(NamedTuple):

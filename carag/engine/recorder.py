@@ -112,8 +112,7 @@ class Request:
     """What the session may use; None until this is inferred, and for a refused session."""
     inquiry: Inquiry | None = None
     """What an authority outside the store is asked; None without one."""
-    carried: Carried | None = None
-    """The question with what it takes over from earlier ones of its conversation; None if it takes over nothing."""
+    carried: Carried | None = None  # the question with what it takes over from earlier ones, if anything
 
     @property
     def read(self) -> str:
@@ -160,8 +159,7 @@ class Finding:
     reasons: tuple[Explained, ...] = ()
     causes: tuple[str, ...] = ()
     regulation: str = ""
-    carried: Carried | None = None
-    """What the question takes over from earlier ones; None if that is nothing."""
+    carried: Carried | None = None  # what the question takes over from earlier ones
     asked_day: AskedDay | None = None
     """The day that the question names; None if it names none, or the session is refused."""
 

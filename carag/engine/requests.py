@@ -250,10 +250,8 @@ class Requests:
         """Read a follow-up after the earlier questions of its conversation."""
         if request.kind is RecordKind.EXPLAIN or request.session.conversation is None:
             return request
-        from carag.retrieval.reading.follow_up import (
-            carried,
-            leans,
-        )  # here: most questions are in no conversation
+        # Here, because most questions are in no conversation.
+        from carag.retrieval.reading.follow_up import carried, leans
 
         if not leans(request.text):
             return request

@@ -81,10 +81,7 @@ class Narrow(Strict):
         default=None,
         min_length=1,
         max_length=MAX_LABEL,
-        description=(
-            "Printable characters; groups questions. A follow-up is read after the earlier questions of the same "
-            "caller, role and purpose in this conversation, and is granted nothing more."
-        ),
+        description="Printable characters; a follow-up is read after the caller's earlier questions in this cell.",
     )
 
     def applied(self, session: Session, flags: type[PolicyFlag]) -> Session:

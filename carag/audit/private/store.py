@@ -28,7 +28,7 @@ from carag.errors import CorruptFile, InvalidArgument, Refused
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping
 
     from carag.audit._sqlite import SqliteLink
     from carag.audit.records.commitment import Opening
@@ -160,7 +160,7 @@ class PrivateStore:
             }
 
     def newest_of(
-        self, subject: str, fields: tuple[str, ...], most: int
+        self, subject: str, fields: Collection[str], most: int
     ) -> list[tuple[int, dict[str, Opening]]]:
         """Return some fields' openings of a subject's newest records, the newest first.
 
@@ -176,10 +176,9 @@ class PrivateStore:
         with self._mutex, self._reading():
             rows = self._db.execute(query, (self._subject_tag(subject), most)).fetchall()
             for seq, name, holder, wrapped, box in rows:
-                if name not in fields:
-                    continue
-                key = self._holder_key(self._db, holder, wrapped)
-                found.setdefault(seq, {})[name] = unseal(key, box, seq, name)
+                if name in fields:
+                    key = self._holder_key(self._db, holder, wrapped)
+                    found.setdefault(seq, {})[name] = unseal(key, box, seq, name)
         return list(found.items())
 
     def is_empty(self) -> bool:

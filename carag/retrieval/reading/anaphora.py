@@ -12,10 +12,6 @@ if TYPE_CHECKING:
     from carag.retrieval.reading.patterns import Place
 
 
-LEAD: Final = pattern("LEAD")
-COMPARED: Final = pattern("COMPARED")
-SAME_TIME: Final = pattern("SAME_TIME")
-LATEST: Final = pattern("LATEST")
 VERBS: Final = words_listed("auxiliary_verbs.txt")
 QUESTION_WORDS: Final = frozenset(["what", "which", "who", "whom", "whose", "when", "where", "why", "how"])
 # Words that say something about an amount or a rule that was asked about, so that these are taken over with them.
@@ -24,8 +20,6 @@ _FUNCTION: Final = VERBS | QUESTION_WORDS | words_listed("function_words.txt")
 _WORD: Final = re.compile(r"[^\W_](?:[\w'’&-]*\w)?")
 # Words before "that" after which it is a pronoun, and not the beginning of a clause.
 _BEFORE: Final = _FUNCTION - frozenset(["same", "such", "given", "only", "other", "so", "not"])
-IMPLIED: Final = pattern("IMPLIED")
-BOTH: Final = pattern("BOTH")
 _PLURAL: Final = frozenset({"they", "them", "their", "theirs"})
 
 
@@ -74,19 +68,13 @@ def pronoun(text: str) -> Place | None:
     ((11, 13), None, None)
     """
     for found in pattern("LEANING").finditer(text):
-        before = text[: found.start()]
-        word = found[0].casefold()
+        before, word = text[: found.start()], found[0].casefold()
         last = _WORD.findall(before)[-1:]
-        if pattern("EMPTY_IT").search(text) and word == "it":
-            continue
         if word.partition(" ")[0] in ("that", "this", "these", "those"):
-            if last and last[0].casefold() not in _BEFORE:
-                continue
+            is_own = bool(last) and last[0].casefold() not in _BEFORE
+        else:
+            is_of = "\0" not in before and re.search(r"\b(?:of|for|under|in|by|with)\s$", before)
+            is_own = not is_of and bool(pattern("SEVERAL" if word in _PLURAL else "ONE").search(before))
+        if not is_own and not (word == "it" and pattern("EMPTY_IT").search(text)):
             return found.span()
-        is_of = bool(re.search(r"\b(?:of|for|under|in|by|with)\s$", before))
-        if pattern("SEVERAL" if word in _PLURAL else "ONE").search(before) and not (
-            is_of and "\0" not in before
-        ):
-            continue
-        return found.span()
     return None

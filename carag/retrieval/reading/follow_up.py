@@ -16,7 +16,7 @@ from carag.limits import MAX_QUESTION
 from carag.retrieval.reading import anaphora
 from carag.retrieval.reading.anaphora import content, is_thanks, topic
 from carag.retrieval.reading.instants import instants_of
-from carag.retrieval.reading.patterns import part, pattern
+from carag.retrieval.reading.patterns import pattern
 from carag.retrieval.reading.relative import relative_in, shifted
 from carag.retrieval.reading.slots import Slots, blanked, slots_of
 from carag.visible import visible_line
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 # Characters of the longest question that a follow-up can lean on.
 LONGEST_TURN: Final = 2_000
-_PREPOSITIONS: Final = part("PREPOSITIONS")
+_PREPOSITIONS: Final = pattern("PREPOSITIONS").pattern
 _PREPOSITION: Final = re.compile(rf"(?:{_PREPOSITIONS})\b", re.IGNORECASE)
 # Prepositions before a place or a rule, which are added to what was asked, and never replace a company.
 _ADDS: Final = frozenset(
@@ -115,8 +115,8 @@ def _after(question: str, before: str, names: Names | None, prior: str) -> Carri
         return Carried(question)
     base, earlier = slots_of(before, names), slots_of(prior, names)
     if (alike := _same_kind(asked, base)) is not None:
-        return Carried(f"{alike}?", _taken(base, None, compares=True))
-    if earlier.text and not asked.slots.periods and anaphora.BOTH.search(asked.slots.text):
+        return Carried(f"{alike}?", _taken(base, base.said(base.times)))
+    if earlier.text and not asked.slots.periods and pattern("BOTH").search(asked.slots.text):
         base = _joined(base, earlier)
     replaces = asked.is_fragment or (asked.is_phrase and _phrase_of(asked.slots.text, base) is not None)
     found = (_edited if replaces else _composed)(asked, base)
@@ -149,21 +149,21 @@ class _Asked(NamedTuple):
     @classmethod
     def of(cls, question: str, names: Names | None) -> _Asked:
         text = re.sub(r"\s+", " ", normalize("NFKC", question)).strip()
-        lead = anaphora.LEAD.match(text)
+        lead = pattern("LEAD").match(text)
         rest = text[lead.end() :] if lead else text
         has_lead = rest != text and not is_thanks(text)
-        compares = anaphora.COMPARED.match(rest)
+        compares = pattern("COMPARED").match(rest)
         slots = slots_of(rest[compares.end() :] if compares else rest, names)
         step = None if slots.periods else relative_in(slots.rest)
         left = blanked(slots.rest, [step[2]]) if step else slots.rest
-        same = None if slots.periods else anaphora.SAME_TIME.search(left)
+        same = None if slots.periods else pattern("SAME_TIME").search(left)
         left = blanked(left, [same.span()]) if same else left
         leaning = anaphora.pronoun(left)
         if leaning and slots.names and left[leaning[0] :].casefold().startswith("the "):
             leaning = None
         words = content(blanked(left, [leaning] if leaning else []))
         named = bool(slots.names or slots.periods or slots.sections)
-        implied = not (leaning or named or has_lead) and bool(anaphora.IMPLIED.search(slots.text))
+        implied = not (leaning or named or has_lead) and bool(pattern("IMPLIED").search(slots.text))
         asks, verbs = slots.words & anaphora.QUESTION_WORDS, slots.words & anaphora.VERBS
         is_open = bool(asks) and (bool(words) or not (slots.periods or step) or not asks <= {"how", "what"})
         fragment = not (leaning or implied or verbs or is_open)
@@ -185,8 +185,6 @@ class _Asked(NamedTuple):
 
 def _edited(asked: _Asked, base: Slots) -> Carried | None:
     """Return the earlier question with what the fragment names; None if its words fit no place in that question."""
-    if not (base.names or content(base.rest)):
-        return None
     period = _period(asked, base)
     if asked.step is not None and period is None:
         return None
@@ -199,15 +197,11 @@ def _edited(asked: _Asked, base: Slots) -> Carried | None:
         kept = base.without(replacement[0])
     if asked.slots.sections:
         said = asked.slots.said(asked.slots.sections)
-        edits.append(
-            ((base.sections[0][0], base.sections[-1][1]), said)
-            if base.sections
-            else (base.end, f" under {said}")
-        )
+        edits.append((base.whole(base.sections), said if base.sections else f" under {said}"))
         kept = replace(kept, sections=())
     if period is not None and period[0] != base.said(base.times) and not asked.slots.is_dated:
         said = f"{base.said(base.times)} and {period[0]}" if asked.compares and base.periods else period[0]
-        place = (kept.times[0][0], kept.times[-1][1]) if kept.periods else kept.end
+        place = kept.whole(kept.times)
         if _ORDINAL.match(said) and not base.text[: place[0]].endswith("the "):
             said = f"the {said}"
         edits.append((place, said if kept.periods else f" in {said}"))
@@ -215,13 +209,15 @@ def _edited(asked: _Asked, base: Slots) -> Carried | None:
         return None
     for (start, end), said in sorted(edits, reverse=True):
         base = replace(base, text=base.text[:start] + said + base.text[end:])
-    taken = _taken(kept, period, compares=asked.compares)
+    taken = _taken(kept, period[1] if period else "")
     return Carried(f"{base.text}?", taken) if taken else None
 
 
 def _shape(name: str) -> tuple[bool, bool]:
     """Tell names of documents and codes from others; a new name replaces one of the same shape."""
-    return bool(re.search(rf"{part('DOCUMENT')}\b", name, re.IGNORECASE)), any(map(str.isdigit, name))
+    return bool(re.search(pattern("DOCUMENT").pattern + r"\b", name, re.IGNORECASE)), any(
+        map(str.isdigit, name)
+    )
 
 
 def _same_kind(asked: _Asked, base: Slots) -> str | None:
@@ -261,12 +257,12 @@ def _replacement(asked: _Asked, base: Slots) -> tuple[Place, str] | None:
         if names and preposition not in _ADDS:
             like = [one for one in names if _shape(base.text[slice(*one)]) == _shape(named)]
             like = like if len(like) == 1 else [*names]
-            return ((like[0][0], like[-1][1]), named) if base.adjoin(like) else None
+            return (base.whole(like), named) if base.adjoin(like) else None
     said = slots.text if not slots.periods else slots.text[: slots.periods[0][0]].rstrip()
     said = re.sub(rf"\s(?:{_PREPOSITIONS})$", "", said)
     place = _phrase_of(said, base)
     if place is None:
-        return base.end, f" {said}" if preposition else f" for {said}"
+        return base.whole(()), f" {said}" if preposition else f" for {said}"
     return place, said if preposition else f"{base.text[place[0] :].partition(' ')[0]} {said}"
 
 
@@ -308,7 +304,7 @@ def _composed(asked: _Asked, base: Slots) -> Carried | None:
         or {one.casefold() for one in asked.words} <= anaphora.AMOUNT
         or (is_about_document and (asked.is_phrase or (asked.leaning is not None and not named)))
     )
-    asks_when = bool(own.words & {"when", "since", "until"}) or bool(anaphora.LATEST.search(text))
+    asks_when = bool(own.words & {"when", "since", "until"}) or bool(pattern("LATEST").search(text))
     takes_period = not asks_when and (
         not own.periods or asked.compares or bool(pattern("AGAINST").search(text))
     )
@@ -331,7 +327,8 @@ def _composed(asked: _Asked, base: Slots) -> Carried | None:
         added.insert(0, subject)
     if kept.periods and (asked.step or not kept.is_dated):
         added.append(base.said(base.times) if own.periods or period is None else period[0])
-    taken = _taken(kept, period if kept.periods else None, compares=bool(own.periods))
+    how = base.said(base.times) if own.periods or period is None else period[1]
+    taken = _taken(kept, how if kept.periods else "")
     more = "; ".join(dict.fromkeys(filter(None, added)))
     return Carried(f"{text} ({more})?" if more else f"{text}?", taken) if taken else None
 
@@ -344,26 +341,18 @@ def _is_subject(base: Slots) -> bool:
 
 
 def _period(asked: _Asked, base: Slots) -> tuple[str, str] | None:
-    """Return the period asked about and how it was found: its own, one worked out, or the earlier one; else None."""
+    """Return the period asked about, and how it was taken over: its own, one worked out, or the earlier one."""
+    before = base.said(base.times)
     if asked.slots.periods:
         said = asked.slots.said(asked.slots.periods)
-        fiscal = re.match(r"fiscal\s", base.said(base.times)) if said.isdigit() else None
-        return f"{fiscal[0] if fiscal else ''}{said}", ""
-    if not base.periods:
-        return None
-    said = base.said(base.times)
+        fiscal = re.match(r"fiscal\s|", before if said.isdigit() else "")
+        return f"{fiscal[0] if fiscal else ''}{said}", before if asked.compares else ""
     if asked.step is None:
-        return said, said
-    steps, unit, _ = asked.step
-    found = shifted(said, steps, unit)
-    return None if found is None else (found[0], f"{found[0]} ({found[1]})")
+        return (before, before) if before else None
+    found = shifted(before, *asked.step[:2])
+    return found and (found[0], f"{found[0]} ({found[1]})")
 
 
-def _taken(kept: Slots, period: tuple[str, str] | None, *, compares: bool) -> tuple[str, ...]:
-    parts = [kept.text[slice(*one)] for one in kept.names]
-    parts += [topic(kept.rest), *(kept.text[slice(*one)] for one in kept.sections)]
-    if period is not None and period[1]:
-        parts.append(period[1])
-    elif compares and kept.periods:
-        parts.append(kept.said(kept.times))
-    return tuple(dict.fromkeys(filter(None, parts)))
+def _taken(kept: Slots, how: str) -> tuple[str, ...]:
+    said = (kept.text[slice(*one)] for places in (kept.names, kept.sections) for one in places)
+    return tuple(dict.fromkeys(filter(None, (*said, topic(kept.rest), how))))

@@ -21,11 +21,6 @@ def pattern(name: str) -> re.Pattern[str]:
     return re.compile(_table()[name])
 
 
-def part(name: str) -> str:
-    """Return a pattern as text, to be part of another."""
-    return _table()[name]
-
-
 @cache
 def _table() -> dict[str, str]:
     text = files("carag").joinpath("retrieval", "reading", "follow_up.tsv").read_text("utf-8")

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 _COUNTS: Final = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 _QUARTERS: Final = ("first", "second", "third", "fourth")
 _UNITS: Final = {"year": 12, "quarter": 3, "month": 1}
-_CENTURIES: Final = range(1900, 2100)
 
 
 def relative_in(text: str) -> tuple[int, str, Place] | None:
@@ -61,8 +60,6 @@ def shifted(said: str, steps: int, unit: str) -> tuple[str, str] | None:
     if _UNITS.get(unit, 0) < months:
         return None
     year, month = divmod(begun.year * 12 + begun.month - 1 + steps * _UNITS[unit], 12)
-    if year not in _CENTURIES:
-        return None
     many = f"the {unit}" if abs(steps) == 1 else f"{abs(steps)} {unit}s"
     return _worded(year, month, months, said), f"{many} {'before' if steps < 0 else 'after'} {said}"
 

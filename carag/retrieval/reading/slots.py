@@ -49,10 +49,9 @@ class Slots:
     sections: tuple[Place, ...]
     rest: str
 
-    @property
-    def end(self) -> Place:
-        """The empty place at the end."""
-        return len(self.text), len(self.text)
+    def whole(self, places: Sequence[Place]) -> Place:
+        """Return the place from the first of some places to the last; the empty place at the end if there are none."""
+        return (places[0][0], places[-1][1]) if places else (len(self.text), len(self.text))
 
     @property
     def words(self) -> frozenset[str]:
@@ -73,7 +72,7 @@ class Slots:
     def said(self, places: Sequence[Place]) -> str:
         """Return the words at some places: in one piece if they adjoin, otherwise joined by "and"."""
         if places and self.adjoin(places):
-            return self.text[places[0][0] : places[-1][1]]
+            return self.text[slice(*self.whole(places))]
         return " and ".join(self.text[slice(*one)] for one in places)
 
     def adjoin(self, places: Sequence[Place]) -> bool:
@@ -136,21 +135,15 @@ def _new(before: str, after: str) -> tuple[Place, ...]:
 
 
 def _names_in(text: str, names: Names | None) -> list[Place]:
-    found = [one.span(1) for one in pattern("QUOTED").finditer(text)]
-    found += [one.span() for one in pattern("CODE").finditer(text)]
+    shown = ("QUOTED", "CODE", "PLAIN_DOCUMENT")
+    found = [one.span(1) for name in shown for one in pattern(name).finditer(text)]
     at = 0
     for mention in names.find(text) if names is not None else ():
         if (start := text.find(mention.text, at)) >= 0:
             at = start + len(mention.text)
             found.append((start, at))
-    found += _capitalised(text)
-    found += [
-        one.span(1)
-        for one in pattern("PLAIN_DOCUMENT").finditer(text)
-        if not pattern("NO_PART").search(one[1].rpartition(" ")[0])
-    ]
     chosen: list[Place] = []
-    for start, end in sorted(set(found), key=lambda one: (one[0], -one[1])):
+    for start, end in sorted({*found, *_capitalised(text)}, key=lambda one: (one[0], -one[1])):
         if not chosen or start >= chosen[-1][1]:
             chosen.append((start, end))
     return chosen

@@ -88,7 +88,7 @@ class ChunkAsked(Strict):
     purpose: _Word | None = None
 
 
-class Conversation(Strict):
+class Talk(Strict):
     """The cell and the conversation whose turns are wanted."""
 
     role: _Word
@@ -223,7 +223,7 @@ class Desk:
             **self.record(said, token, verifier, session),
         }
 
-    def turns(self, said: Conversation, token: str, verifier: GrantVerifier, _: Session) -> dict[str, Any]:
+    def turns(self, said: Talk, token: str, verifier: GrantVerifier, _: Session) -> dict[str, Any]:
         """Return the viewer's own questions in one conversation and cell, and what became of each; never an answer."""
         verifier.chosen, verifier.is_any = (said.role, said.purpose), False
         session = self._engine.session(token, verifier).narrow(conversation=said.conversation)
@@ -420,7 +420,7 @@ PAGES: Final[dict[str, tuple[type[Strict], Callable[..., dict[str, Any]], bool]]
     "records": (Records, Desk.records, True),
     "record": (OneRecord, Desk.record, False),
     "open": (OpeningAsked, Desk.open, True),
-    "turns": (Conversation, Desk.turns, False),
+    "turns": (Talk, Desk.turns, False),
     "history": (ChunkAsked, Desk.history, False),
     "policy": (Proposal, Desk.policy, False),
     "health": (Nothing, Desk.health, True),

@@ -135,7 +135,9 @@ async def console_ask(request: Request) -> Response:
     for pane, others in zip(panes, reversed(ranks), strict=True):
         pane["others"] = others if len(panes) > 1 else None
     shown = {pane.get("record") for pane in panes}
-    earlier = [] if "problem" in panes[0] else await _turns(request, said)
+    asked = dict(zip(("role", "purpose"), said["left"].split("/", 1), strict=False))
+    asked["conversation"] = said["conversation"]
+    earlier = [] if "problem" in panes[0] else (await _read(request, "turns", **asked))["turns"]
     turns = [one for one in earlier if one["record"] not in shown]
     values = {"asked": said, "panes": panes, "turns": turns, "conversation": said["conversation"]}
     return _written("ask.html", {**found, **values})
@@ -278,14 +280,6 @@ def _logged_in(request: Request) -> str:
     if not (token := token_in(request)):
         raise _NoLogin
     return token
-
-
-async def _turns(request: Request, asked: dict[str, str]) -> list[dict[str, Any]]:
-    """Return the earlier questions of the first session."""
-    role, _, purpose = asked["left"].partition("/")
-    said = {"role": role, "purpose": purpose, "conversation": asked["conversation"]}
-    found: list[dict[str, Any]] = (await _read(request, "turns", **said))["turns"]
-    return found
 
 
 async def _pane(request: Request, asked: dict[str, str], cell: str, glass: str) -> dict[str, Any]:
