@@ -58,7 +58,7 @@ def turns_of(log: AuditLog, session: Session, now: datetime) -> tuple[Turn, ...]
         if (
             said.get("conversation") == session.conversation
             and "query" in said
-            and _caller_of(event) == caller
+            and (event.role, event.purpose, event.source, event.issuer, event.audience, event.glass) == caller
             and event.kind in (RecordKind.QUERY, RecordKind.RETRIEVE)
             and event.outcome in (Outcome.ANSWER, Outcome.DECLINE)
             and event.why not in _NOT_ASKED
@@ -66,7 +66,3 @@ def turns_of(log: AuditLog, session: Session, now: datetime) -> tuple[Turn, ...]
             found.append(Turn(seq, said["query"], event.outcome))
             last = event.started
     return tuple(reversed(found))
-
-
-def _caller_of(event: Access) -> tuple[object, ...]:
-    return event.role, event.purpose, event.source, event.issuer, event.audience, event.glass

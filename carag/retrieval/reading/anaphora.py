@@ -20,7 +20,6 @@ _FUNCTION: Final = VERBS | QUESTION_WORDS | words_listed("function_words.txt")
 _WORD: Final = re.compile(r"[^\W_](?:[\w'’&-]*\w)?")
 # Words before "that" after which it is a pronoun, and not the beginning of a clause.
 _BEFORE: Final = _FUNCTION - frozenset(["same", "such", "given", "only", "other", "so", "not"])
-_PLURAL: Final = frozenset({"they", "them", "their", "theirs"})
 
 
 def is_thanks(text: str) -> bool:
@@ -74,7 +73,7 @@ def pronoun(text: str) -> Place | None:
             is_own = bool(last) and last[0].casefold() not in _BEFORE
         else:
             is_of = "\0" not in before and re.search(r"\b(?:of|for|under|in|by|with)\s$", before)
-            is_own = not is_of and bool(pattern("SEVERAL" if word in _PLURAL else "ONE").search(before))
+            is_own = not is_of and bool(pattern("SEVERAL" if word[:3] == "the" else "ONE").search(before))
         if not is_own and not (word == "it" and pattern("EMPTY_IT").search(text)):
             return found.span()
     return None

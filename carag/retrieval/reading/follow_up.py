@@ -188,8 +188,7 @@ def _edited(asked: _Asked, base: Slots) -> Carried | None:
     period = _period(asked, base)
     if asked.step is not None and period is None:
         return None
-    edits: list[tuple[Place, str]] = []
-    kept = base
+    kept, edits = base, list[tuple[tuple[int, int], str]]()
     if asked.words or asked.slots.names:
         if (replacement := _replacement(asked, base)) is None:
             return None

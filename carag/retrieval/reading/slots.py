@@ -50,7 +50,7 @@ class Slots:
     rest: str
 
     def whole(self, places: Sequence[Place]) -> Place:
-        """Return the place from the first of some places to the last; the empty place at the end if there are none."""
+        """Return the place from the first of some places to the last; without any, the empty place at the end."""
         return (places[0][0], places[-1][1]) if places else (len(self.text), len(self.text))
 
     @property
