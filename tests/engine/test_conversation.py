@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from carag import Document, Engine, Outcome, Session
 from carag.audit import Basis, Verdict, erase, verify_receipt
-from carag.errors import InvalidArgument
+from carag.errors import InvalidArgument, ModelUnavailable
 from carag.limits import MAX_QUESTION
 from carag.policy import Profile
 from carag.retrieval import ConfidenceGate
@@ -210,10 +210,20 @@ def test_an_erased_turn_is_gone(engine: Engine, which: str) -> None:
     assert read_as(engine, FOLLOW) == FOLLOW
 
 
-def test_a_refused_turn_does_not_count(engine: Engine) -> None:
+def test_a_refused_or_failed_turn_does_not_count(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """So asking a follow-up again, after an error, is not a second step."""
     stranger = replace(ANA, role="stranger")
     assert engine.ask(ASKED, stranger).outcome is Outcome.REFUSE
     assert engine.requests.turns(stranger) == ()
+    engine.ask(ASKED, ANA)
+    with monkeypatch.context() as broken, pytest.raises(ModelUnavailable):
+        broken.setattr(engine.requests, "_search", _fails)
+        engine.ask(FOLLOW, ANA)
+    assert read_as(engine, FOLLOW) == READ
+
+
+def _fails(*_: object) -> None:
+    raise ModelUnavailable("the model does not answer; ask again later")
 
 
 # --- traps ---
