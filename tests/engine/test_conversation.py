@@ -216,9 +216,10 @@ def test_a_refused_or_failed_turn_does_not_count(engine: Engine, monkeypatch: py
     assert engine.ask(ASKED, stranger).outcome is Outcome.REFUSE
     assert engine.requests.turns(stranger) == ()
     engine.ask(ASKED, ANA)
-    with monkeypatch.context() as broken, pytest.raises(ModelUnavailable):
-        broken.setattr(engine.requests, "_search", _fails)
+    monkeypatch.setattr(engine.requests, "_search", _fails)
+    with pytest.raises(ModelUnavailable):
         engine.ask(FOLLOW, ANA)
+    monkeypatch.undo()
     assert read_as(engine, FOLLOW) == READ
 
 
