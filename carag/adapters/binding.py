@@ -146,7 +146,8 @@ def unbound() -> Binding:
 def metadata_of(found: Retrieval, passage: Passage) -> dict[str, Any]:
     """Return the metadata of a document, which may end up in prompts, traces and caches.
 
-    It therefore holds only the number of the receipt, and nothing of the session.
+    It therefore holds only the number of the receipt and what the question was understood to name, and nothing of the
+    session.
     """
     return {
         "chunk_id": passage.chunk_id,
@@ -156,6 +157,7 @@ def metadata_of(found: Retrieval, passage: Passage) -> dict[str, Any]:
         "similarity": passage.similarity,
         "word": passage.word,
         "carag.record": found.receipt.seq,
+        "carag.understood": found.understood,
     }
 
 

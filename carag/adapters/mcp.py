@@ -313,6 +313,7 @@ def _head(found: Retrieval) -> dict[str, Any]:
     return {
         "outcome": found.outcome.value,
         "why": found.why,
+        "understood": found.understood,
         "record": seq,
         "receipt": f"{_RECEIPT}{seq}",
     }
@@ -358,6 +359,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--purpose", required=True)
     parser.add_argument("--subject", help="who asks; recorded as a salted commitment")
     parser.add_argument(
+        "--conversation", metavar="ID", help="with --subject, follow-ups are read after its questions"
+    )
+    parser.add_argument(
         "--principal",
         metavar="KIND:ID",
         action="append",
@@ -374,6 +378,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         role=given.role,
         purpose=given.purpose,
         subject=given.subject,
+        conversation=given.conversation,
         principals=frozenset(given.principal),
     )
     with ExitStack() as stack:

@@ -129,9 +129,12 @@ Approver = Annotated[
 Conversation = Annotated[
     str | None,
     typer.Option(
+        "--conversation",
         "--session",
         metavar="ID",
-        help="The conversation that the question belongs to; recorded only as a salted commitment.",
+        help="The conversation that the question belongs to; recorded only as a salted commitment. With "
+        '[b]--subject[/b], a follow-up such as "And the year before?" is read after the earlier questions of the same '
+        "subject, role and purpose.",
     ),
 ]
 

@@ -112,6 +112,7 @@ def record_answer(
         ),
         asked.searched,
         citations=tuple(citation_of(position, passages[position]) for position in cited),
+        carried=request.carried,
     )
     with collection.unerased(-1, finding.chunk_ids):
         return recorder.access(answered, finding)
@@ -139,7 +140,7 @@ def record_successors(
             session,
             request.rules.table,
             now=request.started,
-            intents=request.rules.listener.said(request.text).intents,
+            intents=request.rules.listener.said(request.text, request.read).intents,
         ),
         identity=collection.store.groups.identity(request.session, as_of_minutes(request.started)),
     )

@@ -64,6 +64,7 @@ if TYPE_CHECKING:
     from carag.retrieval.authority import Inquiry
     from carag.retrieval.ranking import Ranker
     from carag.retrieval.reading import Declared
+    from carag.retrieval.reading.follow_up import Carried
     from carag.store.values import GroupReport
 
 
@@ -81,9 +82,12 @@ class Rules(NamedTuple):
         heard = profile.vocabulary.intents if intents else Intents()
         return cls(change, profile.table, Listener(heard, declared))
 
-    def decide(self, question: str | None, session: Session, now: datetime) -> Decision:
-        """Infer what a session may use for a question, or for none; Refused if the session alone decides."""
-        said = Said() if question is None else self.listener.said(question)
+    def decide(self, question: str | None, session: Session, now: datetime, *, read: str = "") -> Decision:
+        """Infer what a session may use for a question, or for none; Refused if the session alone decides.
+
+        - ``read``: the question as it is read after earlier ones, whose words can only tighten.
+        """
+        said = Said() if question is None else self.listener.said(question, read)
         return infer(session, self.table, now=now, intents=said.intents, days=said.days)
 
 
@@ -108,6 +112,12 @@ class Request:
     """What the session may use; None until this is inferred, and for a refused session."""
     inquiry: Inquiry | None = None
     """What an authority outside the store is asked; None without one."""
+    carried: Carried | None = None  # the question with what it takes over from earlier ones, if anything
+
+    @property
+    def read(self) -> str:
+        """The question as it is read."""
+        return self.text if self.carried is None else self.carried.text
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +159,7 @@ class Finding:
     reasons: tuple[Explained, ...] = ()
     causes: tuple[str, ...] = ()
     regulation: str = ""
+    carried: Carried | None = None  # what the question takes over from earlier ones
     asked_day: AskedDay | None = None
     """The day that the question names; None if it names none, or the session is refused."""
 
@@ -164,8 +175,11 @@ class Finding:
 
     @property
     def understood(self) -> str:
-        """What the question was understood to name; empty without a search."""
-        return "" if self.searched is None else self.searched.evidence.topic.understood
+        """What the question was understood to name, and what it takes over; empty without a search."""
+        if self.searched is None:
+            return ""
+        carried = "" if self.carried is None else self.carried.described()
+        return "; ".join(filter(None, (self.searched.evidence.topic.understood, carried)))
 
     @property
     def basis(self) -> str:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from carag.audit import Models, Outcome, RecordKind
+from carag.engine.conversation import turns_of
 from carag.engine.follow_ups import explain, record_answer, record_successors
 from carag.engine.recorder import (
     Egress,
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from carag.audit import Receipt
     from carag.engine.collection import Collection
     from carag.engine.configuration import InForce
+    from carag.engine.conversation import Turn
     from carag.engine.directory import Lifetime
     from carag.engine.recorder import Recorder, Searched
     from carag.generation import GuardedGenerator
@@ -79,7 +81,7 @@ class Requests:
             if (about := self._about_documents(egress, decision, behind)) is not None:
                 return about
             searched = self._search(egress, decision, DEFAULT_K)
-            result = behind.answer(question, searched.evidence, before_remote=egress.leaving)
+            result = behind.answer(egress.request.read, searched.evidence, before_remote=egress.leaving)
             if isinstance(result, Declined):
                 return Finding(
                     Outcome.DECLINE, result.code.value, result.message, egress.models, searched=searched
@@ -112,7 +114,7 @@ class Requests:
         def search(question: str) -> Evidence:
             return self._evidence(egress, decision, DEFAULT_K, question)
 
-        told = about_documents(request.text, scope, guarded, search, egress.leaving)
+        told = about_documents(request.read, scope, guarded, search, egress.leaving)
         if told is None:
             return None
         self._check_groups(request, decision)
@@ -241,7 +243,8 @@ class Requests:
         with recorder.failures(request):
             question = None if kind is RecordKind.EXPLAIN else text
             try:
-                decision = request.rules.decide(question, session, request.started)
+                request = self._carried(request)
+                decision = request.rules.decide(question, session, request.started, read=request.read)
             except Refused as refusal:
                 found = Finding(Outcome.REFUSE, refusal.code, str(refusal))
                 return found, recorder.access(request, found), request
@@ -250,12 +253,12 @@ class Requests:
         request = replace(request, decision=decision, inquiry=asking)
         egress, erasures = Egress(recorder, request, models), self.collection.erasures
         with recorder.failures(request, egress):
-            found = replace(work(egress, decision), asked_day=decision.asked_day)
+            found = replace(work(egress, decision), asked_day=decision.asked_day, carried=request.carried)
             with self.collection.unerased(erasures, found.chunk_ids):
                 return found, recorder.access(request, found, begun=egress.begun), request
 
     def _search(self, egress: Egress, decision: Decision, k: int) -> Searched:
-        evidence = self._evidence(egress, decision, k, egress.request.text)
+        evidence = self._evidence(egress, decision, k, egress.request.read)
         return proven(self.collection.state, egress.request, evidence)
 
     def _evidence(self, egress: Egress, decision: Decision, k: int, question: str) -> Evidence:
@@ -282,6 +285,28 @@ class Requests:
         now, then = self._identity(request), decision.identity
         if (now.allowed, now.barred) != (then.allowed, then.barred):
             raise StoreLocked("groups of this session changed while documents were searched; ask again")
+
+    def _carried(self, request: Request) -> Request:
+        """Read a follow-up after the earlier questions of its conversation."""
+        if request.kind is RecordKind.EXPLAIN or request.session.conversation is None:
+            return request
+        # Here, because most questions are in no conversation.
+        from carag.retrieval.reading.follow_up import carried, leans
+
+        if not leans(request.text):
+            return request
+        catalogue = self.collection.catalogue
+        found = carried(
+            request.text,
+            [one.question for one in self.turns(request.session)],
+            names=catalogue.public_names,
+            instants=catalogue.declared.as_of is not None,
+        )
+        return replace(request, carried=found) if found.taken else request
+
+    def turns(self, session: Session) -> tuple[Turn, ...]:
+        """Return the questions that this caller asked in this conversation, role and purpose, oldest first."""
+        return turns_of(self.recorder.log, session, self.recorder.clock())
 
     def _identity(self, request: Request) -> Identity:
         """Find the groups that hold the session's principals now, whatever instant the question is about."""

@@ -115,7 +115,8 @@ class Session:
         Names of the profile's intents, set by the caller, in addition to those that the engine finds in a question.
     conversation : str, optional
         An id that groups the requests in a conversation: at most 200 printable characters. It grants nothing, and is
-        recorded only as a salted commitment.
+        recorded only as a salted commitment. If there is a subject, a follow-up such as "And the year before?" is read
+        with words of the earlier questions of the same subject, role and purpose.
 
     Examples
     --------
@@ -225,7 +226,7 @@ class Session:
         A request cannot change role, purpose, subject, instants, deals, crossings or legal basis. The entities that it
         asks for are kept apart from the granted ones, and a passage must satisfy both lists. Of the principals that it
         asks for, those that the session has open documents; those given up still hide documents that deny them. A
-        conversation only groups requests.
+        conversation grants nothing.
 
         Examples
         --------

@@ -178,6 +178,13 @@ class Catalogue:
                 known.fingerprint = hashlib.sha256("\n".join(parts).encode()).hexdigest()
             return known.fingerprint
 
+    @property
+    def public_names(self) -> Names | None:
+        """The names that do not depend on the store's documents; None if companies are not read."""
+        with self._lock:
+            known = self._known or self._refreshed()
+            return known.names.among(range(known.static).__contains__) if self.declared.companies else None
+
     def read(self, question: str, documents: ArrayLike) -> Understood:
         """Read a question among the documents that the session may use, given as all their numbers in the store.
 

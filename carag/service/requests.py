@@ -81,7 +81,7 @@ class Narrow(Strict):
         default=None,
         min_length=1,
         max_length=MAX_LABEL,
-        description="Printable characters; used only to group questions.",
+        description="Printable characters; a follow-up is read after the caller's earlier questions in this cell.",
     )
 
     def applied(self, session: Session, flags: type[PolicyFlag]) -> Session:

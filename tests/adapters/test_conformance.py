@@ -326,9 +326,10 @@ class TestEach:
         made = one.make(engine=engine, session=EMPLOYEE, k=1)
         (document,) = _documents(made)
         metadata = getattr(document, "metadata", None) or document.meta
-        assert {"chunk_id", "document_id", "version", "source", "similarity", "word", "carag.record"} == set(
-            metadata
-        )
+        assert set(metadata) == {
+            *("chunk_id", "document_id", "version", "source", "similarity", "word"),
+            *("carag.record", "carag.understood"),
+        }
         assert json.loads(json.dumps(metadata)) == metadata
 
 

@@ -9,6 +9,7 @@ import os
 import random
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -73,18 +74,26 @@ def test_passages_are_the_engines(engine: Engine) -> None:
     assert [(one.chunk_id, one.similarity, one.text) for one in wanted] == [
         (one["chunk_id"], one["similarity"], one["text"]) for one in told["passages"]
     ]
-    assert {"outcome", "why", "record", "receipt", "passages"} == set(told)
+    assert {"outcome", "why", "understood", "record", "receipt", "passages"} == set(told)
 
 
 def test_an_answer_names_its_record_and_its_sources(engine: Engine) -> None:
     """A refusal has the same form."""
     told = called(serve(engine=engine, session=EMPLOYEE), "carag_ask", question=QUESTION).structured_content
-    assert {"outcome", "why", "record", "receipt", "text", "citations"} == set(told)
+    assert {"outcome", "why", "understood", "record", "receipt", "text", "citations"} == set(told)
     unknown = serve(engine=engine, session=Session(role="unknown", purpose="x"))
     told = called(unknown, "carag_ask", question=QUESTION).structured_content
     assert ("refuse", "UNKNOWN_ROLE", []) == (told["outcome"], told["why"], told["citations"])
     told = called(unknown, "carag_retrieve", question=QUESTION).structured_content
     assert ("refuse", []) == (told["outcome"], told["passages"])
+
+
+def test_the_conversation_is_the_host_s(engine: Engine) -> None:
+    """A follow-up is read after the question before it; the schemas above name no conversation."""
+    server = serve(engine=engine, session=replace(EMPLOYEE, subject="ana", conversation="c"))
+    called(server, "carag_ask", question="How much did Acme Corp pay in dividends in 2020?")
+    told = called(server, "carag_retrieve", question="And the year before?").structured_content
+    assert told["understood"].endswith("read as: How much did Acme Corp pay in dividends in 2019?")
 
 
 def test_what_a_role_may_know_is_not_told_to_a_model(engine: Engine) -> None:

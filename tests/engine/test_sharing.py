@@ -15,7 +15,7 @@ import pytest
 
 import carag
 from carag import Document, Engine, Session
-from carag.audit import AuditLog, Ingest, Verdict, verify_receipt
+from carag.audit import AuditLog, Basis, Ingest, Verdict, erase, verify_receipt
 from carag.engine.backup import back_up
 from carag.engine.sharing import share
 from carag.errors import AuditUnavailable, InvalidArgument, StoreLocked
@@ -250,3 +250,14 @@ def test_a_server_that_is_gone_lets_nothing_out(homes: Homes) -> None:
                 engine.ask(QUESTION, ASKER)
             assert engine.ask(QUESTION, ASKER).outcome.value == "answer"
         assert one.log.verify() == other.log.verify()
+
+
+def test_a_conversation_goes_on_at_the_other(homes: Homes) -> None:
+    """Its turns are in the one log, and an erasure at one ends it for both."""
+    ana = replace(ASKER, subject="ana", conversation="c")
+    with homes.opened() as (one, other):
+        one.ask("How much did Acme Corp pay in dividends in 2020?", ana)
+        read = other.ask("And the year before?", ana).understood
+        assert read.endswith("read as: How much did Acme Corp pay in dividends in 2019?")
+        erase(one.log, actor="dpo", approver="cco", basis=Basis.UNLAWFUL, subject="ana")
+        assert other.requests.turns(ana) == ()

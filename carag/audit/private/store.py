@@ -28,7 +28,7 @@ from carag.errors import CorruptFile, InvalidArgument, Refused
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping
 
     from carag.audit._sqlite import SqliteLink
     from carag.audit.records.commitment import Opening
@@ -158,6 +158,28 @@ class PrivateStore:
                 name: unseal(self._holder_key(self._db, holder, wrapped), box, seq, name)
                 for name, holder, wrapped, box in rows
             }
+
+    def newest_of(
+        self, subject: str, fields: Collection[str], most: int
+    ) -> list[tuple[int, dict[str, Opening]]]:
+        """Return some fields' openings of a subject's newest records, the newest first.
+
+        They may be used for the subject's own requests alone; to show them to anybody else, use the functions that
+        record it.
+        """
+        query = (
+            "SELECT seq, field, holder, wrapped, box FROM value JOIN holder ON holder = holder.id "
+            "WHERE seq IN (SELECT named.seq FROM value AS named JOIN holder AS whose ON named.holder = whose.id "
+            "WHERE whose.pseudonym = ? AND named.field = 'subject' ORDER BY named.seq DESC LIMIT ?) ORDER BY seq DESC"
+        )
+        found: dict[int, dict[str, Opening]] = {}
+        with self._mutex, self._reading():
+            rows = self._db.execute(query, (self._subject_tag(subject), most)).fetchall()
+            for seq, name, holder, wrapped, box in rows:
+                if name in fields:
+                    key = self._holder_key(self._db, holder, wrapped)
+                    found.setdefault(seq, {})[name] = unseal(key, box, seq, name)
+        return list(found.items())
 
     def is_empty(self) -> bool:
         """Tell whether there are no values."""

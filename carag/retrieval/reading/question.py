@@ -187,6 +187,11 @@ def unread(question: str) -> str:
     return _parts(question)[3]
 
 
+def without_sections(text: str) -> str:
+    """Return a text without the sections that it names, each replaced by NUL."""
+    return taken(_SECTION, text, _sections_of)[1]
+
+
 def plain(question: str) -> str:
     """Return a question in NFKC, with one blank or line end for each run of white space."""
     check_question("question", question)

@@ -29,9 +29,14 @@ class Listener:
         self._with_day = declared.as_of
         self._known = {rule.name for rule in intents.rules}
 
-    def said(self, question: str) -> Said:
-        """Return what a question tells the policy."""
+    def said(self, question: str, read: str = "") -> Said:
+        """Return what a question tells the policy.
+
+        What a follow-up is read as can only tighten: its words count for intents, but never for the day.
+        """
         found = self._intents.found(question)
+        if read and read != question:
+            found = tuple(dict.fromkeys((*found, *self._intents.found(read))))
         days = tuple(one.day for one in instants_of(question)) if self._with_day else ()
         if days and self._with_day in self._known:
             found = tuple(dict.fromkeys((*found, self._with_day)))

@@ -67,11 +67,11 @@ def unheard(question: str, reading: Reading, occurs: Callable[[str], bool]) -> t
     known = {word.stem for said in (*reading.said, *reading.kinds) for word in words_of(said)}
     language = language_of(words)
     found: dict[str, None] = {}
-    for run in _runs(text, words, language):
+    for run in runs(text, words, language):
         alone = len(run) == 1 and run[0].stem == run[0].folded
         if alone and begins_sentence(text, run[0]):
             continue
-        telling = [word for word in run if _is_telling(word) and word.stem not in known]
+        telling = [word for word in run if is_telling(word) and word.stem not in known]
         if language == _GERMAN:
             heard = _is_heard_in_german(run, telling, occurs)
         else:
@@ -89,9 +89,9 @@ def _is_heard_in_german(run: list[Word], telling: list[Word], occurs: Callable[[
     return len(telling) < _PAIR or any(map(occurs, chain(*(inflected(word.written) for word in telling))))
 
 
-def _runs(text: str, words: list[Word], language: str) -> list[list[Word]]:
+def runs(text: str, words: list[Word], language: str) -> list[list[Word]]:
     """Return the runs of adjoining words with capitals, without common words that begin a sentence."""
-    runs: list[list[Word]] = []
+    found: list[list[Word]] = []
     ended: Word | None = None
     for word in words:
         upper = any(map(str.isupper, word.written)) and not any(map(str.isdigit, word.written))
@@ -106,15 +106,16 @@ def _runs(text: str, words: list[Word], language: str) -> list[list[Word]]:
         ):
             ended = None
         elif ended is not None and adjoin(text, [ended, word]) and "," not in text[ended.end : word.start]:
-            runs[-1].append(word)
+            found[-1].append(word)
             ended = word
         else:
-            runs.append([word])
+            found.append([word])
             ended = word
-    return runs
+    return found
 
 
-def _is_telling(word: Word) -> bool:
+def is_telling(word: Word) -> bool:
+    """Tell whether a word with a capital may be a name, or part of one."""
     forms = {word.folded, word.stem, word.stem.removesuffix("s")}
     silent = common_words(), LEGAL_FORMS, words_listed("no_names.txt")
     return len(word.stem) > 1 and all(map(forms.isdisjoint, silent))

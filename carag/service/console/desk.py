@@ -88,6 +88,14 @@ class ChunkAsked(Strict):
     purpose: _Word | None = None
 
 
+class Talk(Strict):
+    """The cell and the conversation whose turns are wanted."""
+
+    role: _Word
+    purpose: _Word
+    conversation: _Word
+
+
 class Proposal(Strict):
     """The text of a ``roles.toml`` to compare with the policy table in force."""
 
@@ -214,6 +222,13 @@ class Desk:
             "purpose": said.purpose,
             **self.record(said, token, verifier, session),
         }
+
+    def turns(self, said: Talk, token: str, verifier: GrantVerifier, _: Session) -> dict[str, Any]:
+        """Return the viewer's own questions in one conversation and cell, and what became of each; never an answer."""
+        verifier.chosen, verifier.is_any = (said.role, said.purpose), False
+        session = self._engine.session(token, verifier).narrow(conversation=said.conversation)
+        found = self._engine.requests.turns(session)
+        return {"turns": [one._asdict() | {"outcome": one.outcome.value} for one in found]}
 
     def history(self, said: ChunkAsked, token: str, verifier: GrantVerifier, _: Session) -> dict[str, Any]:
         """Return all labels of a passage on both time axes, to auditors and to cells that may know them.
@@ -405,6 +420,7 @@ PAGES: Final[dict[str, tuple[type[Strict], Callable[..., dict[str, Any]], bool]]
     "records": (Records, Desk.records, True),
     "record": (OneRecord, Desk.record, False),
     "open": (OpeningAsked, Desk.open, True),
+    "turns": (Talk, Desk.turns, False),
     "history": (ChunkAsked, Desk.history, False),
     "policy": (Proposal, Desk.policy, False),
     "health": (Nothing, Desk.health, True),

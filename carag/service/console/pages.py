@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from secrets import token_urlsafe
 from typing import TYPE_CHECKING, Any, Final
 
 from starlette.applications import Starlette
@@ -114,18 +115,18 @@ async def console_logout(request: Request) -> Response:
 async def console_ask(request: Request) -> Response:
     """Ask one question in two of the viewer's sessions, side by side; each is a request of its own, and recorded."""
     if request.method == "GET":
-        return _written("ask.html", {**await _read(request, "bits"), "asked": None})
+        values = {**await _read(request, "bits"), "asked": None, "turns": []}
+        return _written("ask.html", {**values, "conversation": token_urlsafe(12)})
     said = await posted(request, _service(request).settings.max_body)
-    if not {"question", "left"} <= said.keys() <= {"question", "left", "right", "glass"}:
+    allowed = {"question", "left", "right", "glass", "conversation"}
+    if not {"question", "left"} <= said.keys() <= allowed:
         raise Problem("INVALID_REQUEST")
+    said.setdefault("conversation", token_urlsafe(12))
     found = await _read(request, "bits")
     chosen = dict.fromkeys(said[side] for side in ("left", "right") if side in said)
     shut = {f"{one['role']}/{one['purpose']}" for one in found["viewer"]["cells"] if one["break_glass"]}
     panes = await asyncio.gather(
-        *(
-            _pane(request, said["question"], cell, said.get("glass", "") if cell in shut else "")
-            for cell in chosen
-        )
+        *(_pane(request, said, cell, said.get("glass", "") if cell in shut else "") for cell in chosen)
     )
     ranks = [
         {one["chunk_id"]: rank for rank, one in enumerate(pane.get("passages", ()), start=1)}
@@ -133,7 +134,13 @@ async def console_ask(request: Request) -> Response:
     ]
     for pane, others in zip(panes, reversed(ranks), strict=True):
         pane["others"] = others if len(panes) > 1 else None
-    return _written("ask.html", {**found, "asked": said, "panes": panes})
+    shown = {pane.get("record") for pane in panes}
+    asked = dict(zip(("role", "purpose"), said["left"].split("/", 1), strict=False))
+    asked["conversation"] = said["conversation"]
+    earlier = [] if "problem" in panes[0] else (await _read(request, "turns", **asked))["turns"]
+    turns = [one for one in earlier if one["record"] not in shown]
+    values = {"asked": said, "panes": panes, "turns": turns, "conversation": said["conversation"]}
+    return _written("ask.html", {**found, **values})
 
 
 async def console_records(request: Request) -> Response:
@@ -275,11 +282,12 @@ def _logged_in(request: Request) -> str:
     return token
 
 
-async def _pane(request: Request, question: str, cell: str, glass: str) -> dict[str, Any]:
+async def _pane(request: Request, asked: dict[str, str], cell: str, glass: str) -> dict[str, Any]:
     """Ask in one session; an error is shown in its own half."""
     role, _, purpose = cell.partition("/")
     try:
-        said = {"question": question, "role": role, "purpose": purpose}
+        said: dict[str, Any] = {"question": asked["question"], "role": role, "purpose": purpose}
+        said["narrow"] = {"conversation": asked["conversation"]}
         if glass:
             said["glass"] = glass.strip()
         found = await _answered(request, "ask", token_in(request), said)

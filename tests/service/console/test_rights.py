@@ -20,7 +20,7 @@ from carag.service.release import Asker
 from carag.service.service import Service
 from carag.service.wire import encoded
 from tests.service.conftest import CHUNK, QUESTION, Asked, denials, events, refusals, settings, token
-from tests.service.console.conftest import AUDITOR, PAGES, Viewer, read
+from tests.service.console.conftest import AUDITOR, OFFICER, PAGES, Viewer, read
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -93,6 +93,21 @@ def test_passages_of_only_one_half_are_marked(officer: Viewer) -> None:
     assert "only here" in text
     assert "also 1 there" in text
     assert "also 3 there" in text
+
+
+def test_a_conversation_shows_the_viewer_s_own_questions(officer: Viewer, asked: Asked) -> None:
+    """Those of the first session, in their order; another person with the same id sees none, and no answer is kept."""
+    said = {"left": "compliance/surveil", "conversation": "c"}
+    first, follow = "How much did Acme Corp pay in dividends in 2020?", "And the year before?"
+    assert first in read(officer.post("ask", question=first, **said))
+    assert '<ol class="turns' not in officer.post("ask", question=first, **said | {"conversation": "d"}).text
+    shown = read(officer.post("ask", question=follow, **said))
+    assert shown.index(first) < shown.index(f'<p class="asked">{follow}')
+    assert "read as: How much did Acme Corp pay in dividends in 2019?" in shown
+    assert 'value="c"' in shown
+    other = read(Viewer(asked, **{**OFFICER, "sub": "other"}).post("ask", question=follow, **said))
+    assert first not in other
+    assert "taken over" not in other
 
 
 def test_another_person_s_record_looks_like_an_absent_one(
@@ -270,7 +285,7 @@ def test_the_answers_of_the_desk_are_plain_json(service: Service, engine: Engine
         "history": {"chunk_id": HISTORY},
         "policy": {"proposed": engine.profile.texts[1]},
     }
-    for page in desk.PAGES.keys() - {"open"}:
+    for page in desk.PAGES.keys() - {"open", "turns"}:
         asked = json.dumps({"page": page, **said.get(page, {})}).encode()
         found = service.console(Asker(token(**AUDITOR)), asked)
         assert found == encoded(json.loads(found)), page

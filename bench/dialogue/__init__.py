@@ -1,0 +1,1 @@
+"""Measure what follow-ups are read as, against what their author meant."""
