@@ -10,7 +10,7 @@ from __future__ import annotations
 import pytest
 
 from carag.evaluation.regulatory.norms import Said, read
-from carag.evaluation.regulatory.quantities import agrees, quantities, without_quantities
+from carag.labelling.quantities import agrees, quantities, without_quantities
 from carag.evaluation.regulatory.stance_head import StanceHead
 
 RULES = [

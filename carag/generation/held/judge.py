@@ -1,0 +1,157 @@
+"""Hold the figures of one sentence against what the passages that it cites state.
+
+A figure holds if a cited passage states its value in its unit, for the time that the sentence names, and if the words
+around it fit that place at least as well as any place with another value. Rounding holds at the digits that the
+sentence writes; arithmetic does not.
+"""
+
+from __future__ import annotations
+
+import re
+from enum import StrEnum
+from math import fsum, isclose, log
+from typing import TYPE_CHECKING, Final
+
+from carag.generation.figures.units import scale_stated
+from carag.generation.held.stated import DATE, Stated, dates_of, figures_of, words
+from carag.generation.held.when import times_in
+from carag.labelling.quantities import figures
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+class Unheld(StrEnum):
+    """Why a sentence was left out of an answer; stable codes."""
+
+    NOT_IN_PASSAGE = "NOT_IN_PASSAGE"
+    """A figure that no cited passage states."""
+    OTHER_UNIT = "OTHER_UNIT"
+    """A figure that the cited passages state in another unit or scale."""
+    OTHER_PERIOD = "OTHER_PERIOD"
+    """A figure that the cited passages state for another time."""
+    OTHER_LABEL = "OTHER_LABEL"
+    """A figure that the cited passages state of something else."""
+    NOT_CITED = "NOT_CITED"
+    """A figure in a sentence that cites no passage."""
+
+
+_MOST_ROUNDED: Final = 0.05
+"""The greatest share of a value by which rounding may change it."""
+_LEAST_WORDS: Final = 0.5
+"""Share of a figure's words, by weight, that the place in the passage must have."""
+_OF_LABEL: Final = 0.35
+"""Loss, per unit of weight, for a word of a row's label that the sentence does not have."""
+_LOSES: Final = words(
+    "loss losses used decrease decreased deficit outflow paid payment negative decline declined expense repurchase repurchased benefit "
+    "purchase purchases repayment repayments dividends reduction less provision cost outflows deduction charge"
+)
+"""Words that say that a figure is negative, so that the sentence may leave out its sign."""
+_EITHER: Final = re.compile(r"(.*)\(((?:loss|losses|deficit|used|decrease|expense|benefit)\b.*?)\)", re.IGNORECASE | re.DOTALL)
+"""A label that says what a negative figure is in parentheses."""
+_EXACT: Final = frozenset({"time", "working time"})
+"""Kinds whose figures are never rounded."""
+
+
+def why_not(sentence: str, stated: Sequence[Stated], question: str) -> Unheld | None:
+    """Return why a sentence does not hold, or None if it does."""
+    times = times_in(sentence)
+    found = figures(sentence)
+    scale = float(scale_stated(sentence) or 1)
+    claims = figures_of(sentence, found, times, {})
+    if scale != 1:
+        claims = [
+            one if one.kind == "share" or any(map(str.isalpha, sentence[it.start : it.end]))
+            else one._replace(value=one.value * scale, step=one.step * scale)
+            for one, it in zip(claims, found, strict=True)
+        ]  # fmt: skip
+    if not claims:
+        claims = dates_of(sentence, times, {})
+    asked = times_in(question)
+    if not times and len(asked) == 1 and any(one.when and asked[0].fits(one.when) for one in stated):
+        claims = [one._replace(when=asked[0]) for one in claims]
+    reasons = (_why_not(one, stated, question) for one in claims)
+    return next(filter(None, reasons), None)
+
+
+def _why_not(claim: Stated, stated: Sequence[Stated], question: str) -> Unheld | None:
+    same = [one for one in stated if _is_value(claim, one)]
+    if not same:
+        return Unheld.NOT_IN_PASSAGE
+    same = [one for one in same if _is_unit(claim, one) and _is_sign(claim, one)]
+    if not same:
+        return Unheld.OTHER_UNIT
+    if claim.when is not None and claim.kind != DATE:
+        same = [one for one in same if one.when is not None and claim.when.fits(one.when)]
+        if not same:
+            return Unheld.OTHER_PERIOD
+    same = [one for one in same if not _is_other_role(claim, one)]
+    own = {word for word, share in claim.words.items() if share >= 0.7} or words(question)
+    rivals = [
+        one
+        for one in stated
+        if not (_is_value(claim, one) and _is_unit(claim, one))
+        and (one.kind == DATE) == (claim.kind == DATE)
+        and not _is_other_role(claim, one)
+        and (claim.kind == DATE or claim.when is None or one.when is None or claim.when.fits(one.when))
+    ]
+    weight = _weights(own, stated)
+    best = max((_merit(own, one, weight) for one in rivals), default=0.0)
+    whole = fsum(weight.values())
+    for one in same:
+        share = fsum(weight[word] for word in own if one.words.get(word, 0.0) > 0.1) / whole if whole else 1.0
+        if share >= _LEAST_WORDS and _merit(own, one, weight) >= best - 1e-9:
+            return None
+    return Unheld.OTHER_LABEL
+
+
+def _is_value(claim: Stated, stated: Stated) -> bool:
+    if DATE in (claim.kind, stated.kind):
+        return claim.kind == stated.kind and bool(claim.when and stated.when and claim.when.is_same(stated.when))
+    said, value = abs(claim.value), abs(stated.value)
+    if isclose(said, value, rel_tol=1e-9):
+        return True
+    off = abs(said - value)
+    is_rounded = claim.step > stated.step and claim.kind not in _EXACT and off <= claim.step / 2 * (1 + 1e-9)
+    return is_rounded and off <= _MOST_ROUNDED * value
+
+
+def _is_unit(claim: Stated, stated: Stated) -> bool:
+    """Tell whether two units may mean the same: a sentence may leave out a currency or what is counted."""
+    if claim.kind == stated.kind:
+        return True
+    named = (*_EXACT, "share", DATE)
+    if stated.kind in named or claim.kind in named:
+        return False
+    return not claim.kind or not (claim.kind.isupper() or stated.kind.isupper() or stated.kind == "?")
+
+
+def _is_sign(claim: Stated, stated: Stated) -> bool:
+    """Tell whether a sentence says the sign of a cell, by a sign or by a word; prose says it by words alone."""
+    if not stated.said:
+        return True
+    losing = claim.words.keys() & _LOSES
+    if stated.value < 0:
+        return claim.value < 0 or bool(losing)
+    either = _EITHER.search(stated.said)
+    if either and words(either[2]) & claim.words.keys() and not words(either[1]) & claim.words.keys():
+        return False
+    return claim.value >= 0
+
+
+def _is_other_role(claim: Stated, stated: Stated) -> bool:
+    return bool(claim.role and stated.role) and claim.role != stated.role
+
+
+def _weights(own: set[str] | frozenset[str], stated: Sequence[Stated]) -> dict[str, float]:
+    """Weigh words by how few of the stated figures have them."""
+    whole = len(stated)
+    seen = {word: sum(one.words.get(word, 0.0) >= 0.7 for one in stated) for word in own}
+    return {word: log(1 + whole / max(many, 1)) for word, many in seen.items()}
+
+
+def _merit(own: set[str] | frozenset[str], stated: Stated, weight: dict[str, float]) -> float:
+    held = fsum(weight[word] * stated.words.get(word, 0.0) for word in own)
+    aside = len(stated.label - own)
+    mean = fsum(weight.values()) / max(len(weight), 1)
+    return held - _OF_LABEL * aside * mean
