@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from carag.generation.generator import Draft, Generator
+    from carag.generation.held import Unheld
     from carag.retrieval.confidence.gate import ConfidenceGate
     from carag.retrieval.evidence import Evidence, Passage, Topic, Words
 
@@ -44,11 +45,17 @@ class DeclineCode(StrEnum):
     BAD_CITATION = "BAD_CITATION"
     """The draft cites nothing, or a passage that the generator was not given, or its text has a mark without a
     citation."""
+    FIGURES_NOT_STATED = "FIGURES_NOT_STATED"
+    """Every sentence of the draft has a figure that the passages it cites do not state, or not under this label, time
+    and unit."""
 
 
 ANSWERED: Final = "ANSWERED"
 """The code of a record whose request was answered."""
-MODEL_CALLED: Final = frozenset({ANSWERED, DeclineCode.MODEL_DECLINED.value, DeclineCode.BAD_CITATION.value})
+MODEL_CALLED: Final = frozenset(
+    {ANSWERED}
+    | {one.value for one in (DeclineCode.MODEL_DECLINED, DeclineCode.BAD_CITATION, DeclineCode.FIGURES_NOT_STATED)}
+)
 """The codes of requests for which a generator ran; all others were settled before that."""
 
 
@@ -92,6 +99,8 @@ class Answered:
     citations: tuple[Citation, ...]
     complete: bool = True
     """Whether the generator finished; if not, the text is cut off at its token limit."""
+    left_out: tuple[Unheld, ...] = ()
+    """Why each sentence that the guard took out did not hold."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,10 +155,10 @@ class GuardedGenerator:
             before_remote()
         withheld = replace(evidence.withheld, topic=evidence.topic)
         draft = self.generator.generate(question, passages, withheld)
-        return _judge(draft, passages)
+        return _judge(question, draft, passages)
 
 
-def _judge(draft: Draft, passages: tuple[Passage, ...]) -> Answered | Declined:
+def _judge(question: str, draft: Draft, passages: tuple[Passage, ...]) -> Answered | Declined:
     if draft.stop is Stop.FILTERED:
         return Declined(
             DeclineCode.MODEL_DECLINED,
@@ -171,8 +180,20 @@ def _judge(draft: Draft, passages: tuple[Passage, ...]) -> Answered | Declined:
             "state, so it is not shown. "
             "Read the passages themselves, or rephrase the question.",
         )
+    from carag.generation.held import held  # reads tables and figures: loaded when there is a draft
+
+    text, left_out = held(question, draft, passages)
+    if left_out:
+        cited = tuple(one for one in cited if one in cited_positions(text))
+        if not cited:
+            return Declined(
+                DeclineCode.FIGURES_NOT_STATED,
+                "Every sentence of the generator's draft has a figure that the passages it cites do not state, or not of "
+                "this, for this time or in this unit, so it is not shown. Read the passages themselves, or rephrase the "
+                "question.",
+            )
     citations = tuple(citation_of(position, passages[position]) for position in cited)
-    return Answered(draft.text, citations, complete=draft.stop is Stop.END)
+    return Answered(text, citations, complete=draft.stop is Stop.END, left_out=left_out)
 
 
 def _nothing_about(topic: Topic) -> str:

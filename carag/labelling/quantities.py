@@ -181,8 +181,8 @@ class Figure:
 
     Examples
     --------
-    >>> [(one.kind, one.value) for one in figures("between 3 and 6 months, or (1.5) % of $2 million")]
-    [('time', 91.3125), ('time', 182.625), ('share', -1.5), ('USD', 2000000.0)]
+    >>> [(one.kind, one.value) for one in figures("between 5 and 10 days, or 1.5 % of $(2) million")]
+    [('time', 5.0), ('time', 10.0), ('share', 1.5), ('USD', -2000000.0)]
     """
 
     start: int
@@ -221,7 +221,9 @@ def _figure(text: str, match: re.Match[str], which: int) -> list[Figure]:
         kind, size = (kind, size) if kind else (kind2, size2)
     is_year = _BARE_YEAR.fullmatch(number) and not (times or sign or kind == "share")
     is_named = _NAMED_NOT_COUNTED.search(text, 0, at) or _OF_A_NAME.search(text, max(0, at - 2), at)
-    if number.lower() in ("a", "an") or is_year or is_named or _NAMES_ON.match(text, end):
+    said = number.lower()
+    is_word = said in _WORDS and not times and (not kind or (said == "one" and kind not in ("time", "share")))
+    if said in ("a", "an") or is_word or is_year or is_named or _NAMES_ON.match(text, end):
         return []
     if _YEAR_TO.search(text, max(0, at - 5), at) and len(number) == 2:  # noqa: PLR2004 - 2024-25
         return []
@@ -229,7 +231,6 @@ def _figure(text: str, match: re.Match[str], which: int) -> list[Figure]:
     closes = _CLOSES.match(text, end) if text[:start].rstrip().endswith("(") else None
     times = (closes["times"] or "" if closes else "") or times
     is_minus = text[start - 1 : start] in ("-", "−") and text[max(0, start - 2) : start - 1] in ("", " ", "(")
-    said = number.lower()
     value = _WORDS[said] if said in _WORDS else float(re.sub("[, ]", "", said))
     size *= _MULTIPLIERS.get(times.strip().lower(), 1.0)
     step = 0.0 if said in _WORDS else 10.0 ** -len(number.partition(".")[2])

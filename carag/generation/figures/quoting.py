@@ -27,6 +27,8 @@ class Figure:
     """In ones if the scale is known, otherwise as printed; per cent as hundredths."""
     is_scaled: bool
     """Whether the scale is known."""
+    worked: str = ""
+    """The line of the text that is worked out and not quoted."""
 
 
 def of_entry(entry: Entry) -> Figure:
