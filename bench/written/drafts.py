@@ -30,6 +30,7 @@ _HERE: Final = Path(__file__).parent
 _YEAR: Final = re.compile(r"(?:19|20)\d\d")
 _VALUE: Final = re.compile(r"\$?\s?\(?\d{1,3}(?:,\d{3})*(?:\.\d+)?\s?%?\)?")
 _UNIT: Final = re.compile(r"\bin (thousands|millions)\b", re.IGNORECASE)
+_ANY_UNIT: Final = re.compile(r"thousand|million|billion|000s", re.IGNORECASE)
 _LABEL: Final = re.compile(r"[A-Z][A-Za-z,'’& ()-]{5,70}")
 _FEW: Final = 3
 _TEMPLATES: Final = (
@@ -136,7 +137,10 @@ def _cited(sentence: str) -> str:
 
 def _facts(text: str) -> list[Fact]:
     """Read a table whose head is a row of bare years; rows with another number of figures are left out."""
-    unit = _UNIT.search(text)
+    above = text[: max(0, text.find(" | "))]
+    unit = _UNIT.search(above)
+    if len(_ANY_UNIT.findall(text)) != (unit is not None):
+        return []  # it is not plain to which figures a unit belongs
     years: list[str] = []
     found: list[Fact] = []
     for line in text.splitlines():

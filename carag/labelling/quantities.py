@@ -75,6 +75,8 @@ _CURRENCIES: Final = {
     **dict.fromkeys(["£", "gbp", "pound"], "GBP"),
     **dict.fromkeys(["₹", "rs", "rs.", "inr", "rupee"], "INR"),
 }
+_KINDS: Final = frozenset({"time", "working time", "share", *_CURRENCIES.values()})
+"""The kinds that are not the name of what is counted."""
 _NOT: Final = r"no(?:t)?"
 _LEAST: Final = (
     rf"at least|{_NOT} less than|{_NOT} fewer than|{_NOT} earlier than|{_NOT} shorter than"
@@ -100,6 +102,7 @@ _FIGURE: Final = r"\d{1,3}(?:[, ]\d{2,3})+(?:\.\d+)?|\d+(?:\.\d+)?|\.\d+"
 _NOT_COUNTED: Final = frozenset({
     "of", "the", "and", "or", "to", "in", "on", "for", "from", "by", "with", "that", "which", "who", "is", "are", "be",
     "was", "as", "at", "if", "than", "per", "not", "may", "shall", "must", "it", "its", "each", "every",
+    "can", "will", "would", "were", "has", "have", "had", "but", "while", "compared", "respectively", "annually",
 })  # fmt: skip
 """Words after a figure that are not what it counts."""
 
@@ -114,7 +117,7 @@ def _number(which: int) -> str:
 
 def _unit_behind(which: int) -> str:
     return (
-        rf"(?P<unit{which}>\s*-?\s*(?:{_any(_SHARES)}|[€$£₹]|(?!(?:{_any(_NOT_COUNTED)})\b)"
+        rf"(?P<unit{which}>\s*-?\s*(?:{_any(_SHARES)}|[€$£₹](?!\s?[\d.])|(?!(?:{_any(_NOT_COUNTED)})\b)"
         r"(?:(?:working|business|calendar|us) )?[^\W\d_]+))?"
     )
 
@@ -132,7 +135,7 @@ _NAMED_NOT_COUNTED: Final = re.compile(
     r"regulation|directive|form|item|§)\s*(?:\([eu]+\)\s*)?$",
     re.IGNORECASE,
 )
-_OF_A_NAME: Final = re.compile(r"[^\W\d_][-–]?$")
+_OF_A_NAME: Final = re.compile(r"[^\W\d_][-–]?\Z")
 """What stands before a number that belongs to a name, such as ``LMF-204``."""
 _SIGN_OUTSIDE: Final = re.compile(r"([$€£₹])(\s?)\((?=[\d.])")
 _CLOSES: Final = re.compile(rf"\s?\)(?:\s?(?P<times>{_any(_MULTIPLIERS)})(?!\w))?", re.IGNORECASE)
@@ -187,7 +190,7 @@ class Figure:
 
     start: int
     end: int
-    """Where the number stands, with its sign and its unit."""
+    """Where the number stands with its sign and its unit; what is counted stands behind it."""
     kind: str
     """As for :class:`Quantity`; empty if the number has no unit."""
     value: float
@@ -205,9 +208,14 @@ def figures(text: str) -> list[Figure]:
     for match in _QUANTITY.finditer(said):
         for which in (1, 2):
             at, end = match.span(f"number{which}")
-            if at >= 0 and not any(at < until and since < end for since, until in dates):
+            names = which == 2 and _is_named(said, match.start("number1"))  # Tier-2 to 4
+            if at >= 0 and not names and not any(at < until and since < end for since, until in dates):
                 found += _figure(said, match, which)
     return found
+
+
+def _is_named(text: str, at: int) -> bool:
+    return bool(_NAMED_NOT_COUNTED.search(text, 0, at) or _OF_A_NAME.search(text, max(0, at - 2), at))
 
 
 def _figure(text: str, match: re.Match[str], which: int) -> list[Figure]:
@@ -220,10 +228,9 @@ def _figure(text: str, match: re.Match[str], which: int) -> list[Figure]:
         times = times or (match["times2"] or "" if kind in ("", kind2) and "." in number else "")
         kind, size = (kind, size) if kind else (kind2, size2)
     is_year = _BARE_YEAR.fullmatch(number) and not (times or sign or kind == "share")
-    is_named = _NAMED_NOT_COUNTED.search(text, 0, at) or _OF_A_NAME.search(text, max(0, at - 2), at)
     said = number.lower()
     is_word = said in _WORDS and not times and (not kind or (said == "one" and kind not in ("time", "share")))
-    if said in ("a", "an") or is_word or is_year or is_named or _NAMES_ON.match(text, end):
+    if said in ("a", "an") or is_word or is_year or _is_named(text, at) or _NAMES_ON.match(text, end):
         return []
     if _YEAR_TO.search(text, max(0, at - 5), at) and len(number) == 2:  # noqa: PLR2004 - 2024-25
         return []
@@ -234,7 +241,9 @@ def _figure(text: str, match: re.Match[str], which: int) -> list[Figure]:
     value = _WORDS[said] if said in _WORDS else float(re.sub("[, ]", "", said))
     size *= _MULTIPLIERS.get(times.strip().lower(), 1.0)
     step = 0.0 if said in _WORDS else 10.0 ** -len(number.partition(".")[2])
-    until = max(end, match.end(f"times{which}"), match.end(f"unit{which}"), closes.end() if closes else 0)
+    until = max(end, match.end(f"times{which}"), closes.end() if closes else 0)
+    if not sign and kind in _KINDS:
+        until = max(until, match.end(f"unit{which}"))
     return [Figure(start, until, kind, (-value if is_minus or closes else value) * size, step * size)]
 
 

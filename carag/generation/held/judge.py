@@ -13,9 +13,8 @@ from math import fsum, isclose, log
 from typing import TYPE_CHECKING, Final
 
 from carag.generation.figures.units import scale_stated
-from carag.generation.held.stated import DATE, Stated, dates_of, figures_of, words
+from carag.generation.held.stated import DATE, OF_SENTENCE, Stated, amounts, dates_of, figures_of, words
 from carag.generation.held.when import times_in
-from carag.labelling.quantities import figures
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -56,7 +55,7 @@ _EXACT: Final = frozenset({"time", "working time"})
 def why_not(sentence: str, stated: Sequence[Stated], question: str) -> Unheld | None:
     """Return why a sentence does not hold, or None if it does."""
     times = times_in(sentence)
-    found = figures(sentence)
+    found = amounts(sentence)
     scale = float(scale_stated(sentence) or 1)
     claims = figures_of(sentence, found, times, {})
     if scale != 1:
@@ -70,13 +69,17 @@ def why_not(sentence: str, stated: Sequence[Stated], question: str) -> Unheld | 
     asked = times_in(question)
     if not times and len(asked) == 1 and any(one.when and asked[0].fits(one.when) for one in stated):
         claims = [one._replace(when=asked[0]) for one in claims]
-    reasons = (_why_not(one, stated, question) for one in claims)
-    return next(filter(None, reasons), None)
+    for one in claims:
+        twice = [other for other in claims if other.kind != DATE and _is_value(one, other)]
+        if reason := _why_not(one, stated, question, len(twice)):
+            return reason
+    return None
 
 
-def _why_not(claim: Stated, stated: Sequence[Stated], question: str) -> Unheld | None:
+def _why_not(claim: Stated, stated: Sequence[Stated], question: str, times: int = 1) -> Unheld | None:
+    """Judge one figure, which the sentence has some number of times."""
     same = [one for one in stated if _is_value(claim, one)]
-    if not same:
+    if len(same) < max(times, 1):
         return Unheld.NOT_IN_PASSAGE
     same = [one for one in same if _is_unit(claim, one) and _is_sign(claim, one)]
     if not same:
@@ -96,10 +99,13 @@ def _why_not(claim: Stated, stated: Sequence[Stated], question: str) -> Unheld |
         and (claim.kind == DATE or claim.when is None or one.when is None or claim.when.fits(one.when))
     ]
     weight = _weights(own, stated)
+    elsewhere = {word for one in stated for word in own if one.kind != DATE and one.words.get(word, 0.0) >= 0.7}
     best = max((_merit(own, one, weight) for one in rivals), default=0.0)
     whole = fsum(weight.values())
     for one in same:
-        share = fsum(weight[word] for word in own if one.words.get(word, 0.0) > 0.1) / whole if whole else 1.0
+        if any(one.words.get(word, 0.0) < OF_SENTENCE for word in elsewhere):
+            continue  # the passage says this only of other figures
+        share = fsum(weight[word] for word in own if one.words.get(word, 0.0) > OF_SENTENCE) / whole if whole else 1.0
         if share >= _LEAST_WORDS and _merit(own, one, weight) >= best - 1e-9:
             return None
     return Unheld.OTHER_LABEL
@@ -118,6 +124,8 @@ def _is_value(claim: Stated, stated: Stated) -> bool:
 
 def _is_unit(claim: Stated, stated: Stated) -> bool:
     """Tell whether two units may mean the same: a sentence may leave out a currency or what is counted."""
+    if claim.rate and stated.rate and claim.rate != stated.rate:
+        return False
     if claim.kind == stated.kind:
         return True
     named = (*_EXACT, "share", DATE)
@@ -147,7 +155,7 @@ def _weights(own: set[str] | frozenset[str], stated: Sequence[Stated]) -> dict[s
     """Weigh words by how few of the stated figures have them."""
     whole = len(stated)
     seen = {word: sum(one.words.get(word, 0.0) >= 0.7 for one in stated) for word in own}
-    return {word: log(1 + whole / max(many, 1)) for word, many in seen.items()}
+    return {word: log(1 + whole / (many or whole / 2)) for word, many in seen.items()}
 
 
 def _merit(own: set[str] | frozenset[str], stated: Stated, weight: dict[str, float]) -> float:

@@ -44,15 +44,27 @@ _GENERIC: Final = frozenset(
 _DELIMITER: Final = re.compile(
     r"[,;:—]|\b(?:and|or|but|while|whereas|compared|versus|including|inclusive)\b", re.IGNORECASE
 )
+_NUMBERED: Final = re.compile(r"^[^\S\n]*\(?\d{1,3}(?:\.\d{1,3})*[.)]?[^\S\n]+(?=[(“\"A-Z])", re.MULTILINE)
+"""The number of a paragraph, which is not a figure of it."""
+_RATE: Final = re.compile(r"\s*(?:,\s*)?(?:per|an?|each|every)\s(annum|year|quarter|month|week|day)\b", re.IGNORECASE)
 _ROLE: Final = re.compile(
-    r"\b(?:(?P<to>to)|(?P<by>by)|(?P<from>from)(?=[^,;]{0,40}$))\s(?:an?\s|the\s|about\s|approximately\s)*[^,;\s]{0,12}\s?$"
+    r"\b(?:(?P<to>(?<!up )(?<!equal )(?<!limited )(?<!restricted )(?<!according )(?<!related )to)|(?P<by>by)|(?P<from>from)(?=[^,;]{0,40}$))\s(?:an?\s|the\s|about\s|approximately\s)*[^,;\s]{0,12}\s?$"
     r"|\bfrom\b(?P<of>[^,;\d]{0,40})\s$",
     re.IGNORECASE,
 )
+_PART_OF_TIME: Final = (
+    re.compile(r"\b(?:first|last|past|next|previous|prior|preceding|for the|during the)\s*\Z", re.IGNORECASE),
+    re.compile(r"\s*(?:ended|ending)\b", re.IGNORECASE),
+)
+"""What stands before and behind months that name a period, and are not a figure."""
+_NAMED: Final = re.compile(r"\b[^\W\d_]+[-–]\d{1,4}\b")
+_DEFINED: Final = re.compile(r"((?:[A-Za-z][\w’'-]*\s+){2,9})\(([A-Z]{2,7})s?\)")
+_SMALL: Final = frozenset({"a", "and", "for", "in", "of", "on", "the", "to"})
 _SIGNS: Final = {"$": "USD", "€": "EUR", "£": "GBP", "₹": "INR"}
 _OF_LABEL, _OF_SECTION, _OF_CAPTION, _OF_SOURCE = 1.0, 0.6, 0.4, 0.3
-_OF_SUBJECT, _SHARED, _OF_OTHERS, _BEFORE = 0.8, 0.6, 0.1, 0.3
-"""What a word is worth by where it stands; a word of the figure's own clause is worth 1."""
+_OF_SUBJECT, _OF_END, _SHARED, OF_SENTENCE, _BEFORE = 0.8, 0.7, 0.6, 0.1, 0.05
+"""What a word is worth by where it stands; a word of the figure's own clause is worth 1, and :data:`OF_SENTENCE` is what
+one of its sentence is worth at least."""
 
 
 class Stated(NamedTuple):
@@ -71,11 +83,24 @@ class Stated(NamedTuple):
     """A row's label as printed; empty in prose."""
     role: str = ""
     """``from``, ``to`` or ``by``, as in "rose by 2 to 10"."""
+    rate: str = ""
+    """``year`` or another time, as in "4 per cent per annum"."""
 
 
 def words(text: str) -> frozenset[str]:
     """Return the words of a text that say what a figure is a figure of, cut to their stems."""
-    return frozenset(one[:_STEM] for one in terms(text) if one[0].isalpha() and len(one) > 1) - _GENERIC
+    found = frozenset(one.removesuffix("ing")[:_STEM] for one in terms(text) if one[0].isalpha() and len(one) > 1) - _GENERIC
+    return found | {one.lower().replace("–", "-") for one in _NAMED.findall(text)}
+
+
+def amounts(text: str) -> list[Figure]:
+    """Return the figures of a text, without months that only name a period: "the first six months"."""
+    before, behind = _PART_OF_TIME
+    return [
+        one
+        for one in figures(text)
+        if one.kind != "time" or not (before.search(text, 0, one.start) or behind.match(text, one.end))
+    ]
 
 
 def stated_in(passage: Passage) -> list[Stated]:
@@ -84,13 +109,33 @@ def stated_in(passage: Passage) -> list[Stated]:
     about = dict.fromkeys(words(f"{passage.company} {passage.source}"), _OF_SOURCE)
     rows = [_of_cell(one, about) for one in entries_of(0, passage.text, head)]
     prose = _without_rows(passage.text)
-    found = [*rows, *_of_prose(prose, about)]
+    short = _acronyms(f"{passage.source} {passage.text}")
+    found = [_spelt_out(one, short) for one in (*rows, *_of_prose(prose, about))]
     currencies = {one.kind for one in found} & {*_SIGNS.values()}
     currencies |= {kind for sign, kind in _SIGNS.items() if sign in f"{passage.text}{head}"}
     if len(currencies) == 1:  # tables print the sign in their first rows alone
         [currency] = currencies
         found = [one._replace(kind=currency) if one.kind == "?" else one for one in found]
     return found
+
+
+def _acronyms(text: str) -> dict[str, frozenset[str]]:
+    """Return the acronyms that a text explains, as "net worth (NW)" does, with the words that they stand for."""
+    found = {}
+    for name, acronym in _DEFINED.findall(text):
+        own = [one for one in name.split() if one.lower() not in _SMALL][-len(acronym) :]
+        if "".join(one[0] for one in own).upper() == acronym:
+            found[acronym.lower()[:_STEM]] = words(" ".join(own))
+    return found
+
+
+def _spelt_out(one: Stated, short: Mapping[str, frozenset[str]]) -> Stated:
+    """Add the words for which an acronym stands that the passage itself explains, and the acronym for its words."""
+    both = dict(one.words)
+    for acronym, name in short.items():
+        _raise(both, name, one.words.get(acronym, 0.0))
+        _raise(both, [acronym], min((one.words.get(word, 0.0) for word in name), default=0.0))
+    return one._replace(words=both)
 
 
 def _of_cell(entry: Entry, about: Mapping[str, float]) -> Stated:
@@ -126,11 +171,12 @@ def _of_prose(text: str, about: Mapping[str, float]) -> Iterator[Stated]:
     before: frozenset[str] = frozenset()
     lead: frozenset[str] = frozenset()
     latest: When | None = None
+    text = _NUMBERED.sub(lambda match: " " * len(match[0]), text)
     for start, end in sentences(text, wrapped=True):
         said = text[start:end]
         around = {**about, **dict.fromkeys(before, _BEFORE), **dict.fromkeys(lead, _OF_SECTION)}
         times = times_in(said)
-        yield from figures_of(said, figures(said), times, around, latest)
+        yield from figures_of(said, amounts(said), times, around, latest)
         yield from dates_of(said, times, around)
         before = words(said)
         lead = before if said.endswith(":") else lead if said[:1] in "(•-" or said[:1].islower() else frozenset()
@@ -147,7 +193,11 @@ def figures_of(
     weights = _weights(text, places, cutting)
     whens = times_of(text, places, times)
     return [
-        Stated(one.kind, one.value, one.step, {**around, **own}, when or latest, role=_role(text, one.start))
+        Stated(
+            *(one.kind, one.value, one.step, {**around, **own}, when or latest),
+            role=_role(text, one.start),
+            rate=_rate(text, one.end),
+        )
         for one, own, when in zip(found, weights, whens, strict=True)
     ]
 
@@ -161,6 +211,11 @@ def dates_of(text: str, times: Sequence[When], around: Mapping[str, float]) -> l
 def _role(text: str, at: int) -> str:
     match = _ROLE.search(text[max(0, at - 60) : at])
     return "" if match is None else "from" if match["of"] is not None else next(k for k in ("to", "by", "from") if match[k])
+
+
+def _rate(text: str, at: int) -> str:
+    match = _RATE.match(text, at)
+    return match[1].lower().replace("annum", "year") if match else ""
 
 
 def _weights(text: str, places: Sequence[tuple[int, int]], cutting: Iterable[int]) -> list[dict[str, float]]:
@@ -177,16 +232,18 @@ def _weights(text: str, places: Sequence[tuple[int, int]], cutting: Iterable[int
         for number, (gap, (first, last)) in enumerate(zip(gaps, cuts, strict=True)):
             parts = [(gap[0], first), (first, last), (last, gap[1])]
             if number == at:  # before the figure
-                shares = (_OF_OTHERS, _SHARED, 1.0) if number else (1.0, 1.0, 1.0)
+                shares = (OF_SENTENCE, _SHARED, 1.0) if number else (1.0, 1.0, 1.0)
             elif number == at + 1:
-                shares = (1.0, _SHARED, _OF_OTHERS)
+                shares = (1.0, _SHARED, OF_SENTENCE)
             else:
-                shares = (_OF_OTHERS,) * 3
+                shares = (OF_SENTENCE,) * 3
             for part, share in zip(parts, shares, strict=True):
                 _raise(own, words(text[slice(*part)]), share)
         if at:
             is_alone = not any(share == 1.0 for share in own.values())
             _raise(own, words(text[slice(*gaps[0])]), 1.0 if is_alone else _OF_SUBJECT)
+        if at + 1 < len(groups):
+            _raise(own, words(text[slice(*gaps[-1])]), _OF_END)
         found.append(own)
     return found
 

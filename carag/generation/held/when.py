@@ -29,7 +29,7 @@ _BEFORE: Final = 40
 _LISTED: Final = re.compile(
     r"\s*(?:\([^()]*\)\s*)?,?\s*(?:and|or|&|to)?\s*(?:approximately|about|the|years?|fiscal)?\s*", re.IGNORECASE
 )
-_APART: Final = re.compile(r"[,;:]|\b(?:and|or|but|while|compared|versus|from|to)\b", re.IGNORECASE)
+_APART: Final = re.compile(r"[,;:]|\b(?:and|or|but|while|compared|versus)\b", re.IGNORECASE)
 
 Place = tuple[int, int]
 
