@@ -1,11 +1,11 @@
 """Measure how often a model states what it remembers: ``python -m bench.parametric``.
 
-The model (``local:``, SmolLM2 with 135 million parameters) is asked plain questions with no document at all; the facts
-that it states right are kept, up to ``--facts``. A store then holds a document that states each of them, which is secret,
-and a public one on the same subject, which does not. A session that may use the public ones asks the same questions.
-Counted are the answers that state the fact: of the model without documents, of its drafts from the admissible passages
-with no gate and no guard, and of what CARAG lets out. Prints a report, and writes it to ``RESULTS.md`` and the rows,
-without the texts of answers, to ``results.json`` beside this file.
+The model (``local:``, SmolLM2 with 135 million parameters) is asked plain questions with no document at all; the
+facts that it states right are kept, up to ``--facts``. A store then holds a document that states each of them, which
+is secret, and a public one on the same subject, which does not. A session that may use the public ones asks the same
+questions. Counted are the answers that state the fact: of the model without documents, of its drafts from the
+admissible passages with no gate and no guard, and of what CARAG lets out. Prints a report, and writes it to
+``RESULTS.md`` and the rows, without the texts of answers, to ``results.json`` beside this file.
 """
 
 from __future__ import annotations
@@ -23,11 +23,12 @@ from bench.harness import about, parser
 from bench.parametric.facts import Fact, facts
 from carag import Engine, Session
 from carag.generation import Draft, LocalLlama, cited_positions
+from carag.retrieval import Withheld
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from carag.retrieval import Passage, Withheld
+    from carag.retrieval import Passage
 
 HERE: Final = Path(__file__).parent
 ASKER: Final = Session(role="employee", purpose="work")
@@ -74,7 +75,9 @@ def main() -> None:
     arguments.add_argument("--facts", type=int, default=200)
     arguments.add_argument("--seed", type=int, default=3)
     arguments.add_argument("--embedder", default="wordllama")
-    arguments.add_argument("--kept", type=Path, help="a file in which a run that is stopped finds what it had")
+    arguments.add_argument(
+        "--kept", type=Path, help="a file in which a run that is stopped finds what it had"
+    )
     arguments.add_argument("--out", type=Path, default=HERE)
     given = arguments.parse_args()
     began = time.process_time()
@@ -131,7 +134,7 @@ def _rows(known: Sequence[Fact], generator: Kept, embedder: str) -> Iterator[dic
                 passages = engine.retrieve(fact.question, ASKER).passages
                 if any(one.document_id.startswith("secret/") for one in passages):
                     raise SystemExit(f"the session was shown a hidden document for {fact.question!r}: stop")
-                draft = generator.generate(fact.question, passages, answer.withheld)
+                draft = generator.generate(fact.question, passages, Withheld(()))
                 yield {
                     "fact": number,
                     "why": answer.why,
@@ -154,8 +157,8 @@ def report(found: dict[str, Any]) -> str:
         f"`python -m bench.parametric`, {found['about']['date']}, {found['about']['model']}, "
         f"{found['about']['processor']}, one thread, {found['cpu_s']} s of processor time.",
         "",
-        f"{count} facts that the model states right without documents (of {found['tried']} asked). The document that states "
-        "each is in the store and hidden from the session that asks; it may use others on the same subjects.",
+        f"{count} facts that the model states right without documents (of {found['tried']} asked). The document that "
+        "states each is in the store and hidden from the session that asks; it may use others on the same subjects.",
         "",
         "| | states the fact | of |",
         "|---|---:|---:|",

@@ -40,9 +40,11 @@ _CAPITALS: Final = (
     "Serbia Belgrade|Croatia Zagreb|Slovakia Bratislava|Estonia Tallinn|Latvia Riga|Lithuania Vilnius|Taiwan Taipei"
 )
 _CONTINENTS: Final = {
-    "Africa": "Egypt Kenya Ethiopia Morocco Tunisia Ghana Senegal Uganda Rwanda Zambia Zimbabwe Angola Nigeria Mali Chad Sudan",
+    "Africa": "Egypt Kenya Ethiopia Morocco Tunisia Ghana Senegal Uganda Rwanda Zambia Zimbabwe Angola Nigeria Mali "
+    "Chad Sudan",
     "Asia": "Japan China India Thailand Vietnam Nepal Pakistan Iran Iraq Mongolia Laos Cambodia",
-    "Europe": "France Germany Italy Spain Portugal Greece Austria Poland Hungary Sweden Norway Denmark Finland Ireland Belgium",
+    "Europe": "France Germany Italy Spain Portugal Greece Austria Poland Hungary Sweden Norway Denmark Finland "
+    "Ireland Belgium",
 }
 _ELEMENTS: Final = (
     "hydrogen H|helium He|lithium Li|carbon C|nitrogen N|oxygen O|fluorine F|neon Ne|sodium Na|magnesium Mg|"
@@ -76,7 +78,13 @@ def facts() -> list[Fact]:
         for one, city in _pairs(_CAPITALS)
     ]
     found += [
-        Fact(one, f"On which continent is {one}?", name, f"{one} is a country on the continent of {name}.", _country(one))
+        Fact(
+            one,
+            f"On which continent is {one}?",
+            name,
+            f"{one} is a country on the continent of {name}.",
+            _country(one),
+        )
         for name, listed in _CONTINENTS.items()
         for one in listed.split()
     ]

@@ -94,9 +94,7 @@ def pairs(data: Path, *, seed: int = SEED, count: int = PAIRS) -> list[Pair]:
     for row in _documents(data):
         for one in by_document.get(row["id"], ()):
             found = next(it for it in _passages(row) if it.start <= one["at"] < it.end)
-            prose.append(
-                Pair(found, _cited(one["right"]), _cited(one["wrong"]), one["change"], "prose")
-            )
+            prose.append(Pair(found, _cited(one["right"]), _cited(one["wrong"]), one["change"], "prose"))
         if row["id"].startswith("rbi:") or draw.random() > 0.35:
             continue
         pair = next(filter(None, (_of_table(it, draw, len(tables)) for it in _passages(row))), None)
@@ -162,7 +160,9 @@ def _fact(label: str, year: str, value: str, text: str, unit: re.Match[str] | No
     is_percent = "%" in value
     is_small = is_percent or "share" in label.lower() or "per " in label.lower()
     scale = "" if unit is None or is_small else unit[1].lower().removesuffix("s")
-    return Fact(label.strip(" ,:"), year, number, "(" in value, is_percent, "$" in text and not is_percent, scale)
+    return Fact(
+        label.strip(" ,:"), year, number, "(" in value, is_percent, "$" in text and not is_percent, scale
+    )
 
 
 def _of_table(passage: Passage, draw: random.Random, number: int) -> Pair | None:
@@ -178,9 +178,11 @@ def _of_table(passage: Passage, draw: random.Random, number: int) -> Pair | None
     if wrong is None:
         return None
     template = draw.choice(_TEMPLATES)
-    is_rounded = fact.unit == "million" and len(fact.number) >= 5 and "." not in fact.number and draw.random() < 0.3
-    texts = [_sentence(template, one, is_rounded=is_rounded) for one in (fact, wrong)]
-    return None if texts[0] == texts[1] else Pair(passage, *map(_cited, texts), change, "table")
+    is_rounded = (
+        fact.unit == "million" and len(fact.number) >= 5 and "." not in fact.number and draw.random() < 0.3
+    )
+    right, other = (_cited(_sentence(template, one, is_rounded=is_rounded)) for one in (fact, wrong))
+    return None if right == other else Pair(passage, right, other, change, "table")
 
 
 def _sentence(template: str, fact: Fact, *, is_rounded: bool) -> str:

@@ -54,7 +54,10 @@ ANSWERED: Final = "ANSWERED"
 """The code of a record whose request was answered."""
 MODEL_CALLED: Final = frozenset(
     {ANSWERED}
-    | {one.value for one in (DeclineCode.MODEL_DECLINED, DeclineCode.BAD_CITATION, DeclineCode.FIGURES_NOT_STATED)}
+    | {
+        one.value
+        for one in (DeclineCode.MODEL_DECLINED, DeclineCode.BAD_CITATION, DeclineCode.FIGURES_NOT_STATED)
+    }
 )
 """The codes of requests for which a generator ran; all others were settled before that."""
 
@@ -110,6 +113,8 @@ class Declined:
     code: DeclineCode
     message: str
     """A text for people; it does not depend on anything hidden."""
+    left_out: tuple[Unheld, ...] = ()
+    """For :attr:`DeclineCode.FIGURES_NOT_STATED`: why each sentence did not hold."""
 
 
 class GuardedGenerator:
@@ -188,9 +193,10 @@ def _judge(question: str, draft: Draft, passages: tuple[Passage, ...]) -> Answer
         if not cited:
             return Declined(
                 DeclineCode.FIGURES_NOT_STATED,
-                "Every sentence of the generator's draft has a figure that the passages it cites do not state, or not of "
-                "this, for this time or in this unit, so it is not shown. Read the passages themselves, or rephrase the "
-                "question.",
+                "Every sentence of the generator's draft has a figure that the passages it cites do not state, or not "
+                "of this, for this time or in this unit, so none is shown. Read the passages themselves, or rephrase "
+                "the question.",
+                left_out,
             )
     citations = tuple(citation_of(position, passages[position]) for position in cited)
     return Answered(text, citations, complete=draft.stop is Stop.END, left_out=left_out)

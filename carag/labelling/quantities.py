@@ -232,7 +232,7 @@ def _figure(text: str, match: re.Match[str], which: int) -> list[Figure]:
     is_word = said in _WORDS and not times and (not kind or (said == "one" and kind not in ("time", "share")))
     if said in ("a", "an") or is_word or is_year or _is_named(text, at) or _NAMES_ON.match(text, end):
         return []
-    if _YEAR_TO.search(text, max(0, at - 5), at) and len(number) == 2:  # noqa: PLR2004 - 2024-25
+    if _YEAR_TO.search(text, max(0, at - 5), at) and len(number) == 2:
         return []
     start = match.start(f"sign{which}") if sign else at
     closes = _CLOSES.match(text, end) if text[:start].rstrip().endswith("(") else None

@@ -52,7 +52,9 @@ _SCALES: Final = (
     ),
 )
 _IN_PARENTHESES: Final = re.compile(r"\([^()]{1,120}\)")
-_IN_SCALE: Final = re.compile(r"\bin\s(?:\w+\s(?:of\s)?)?(?:thousand|lakh|million|crore|billion)s?\b", re.IGNORECASE)
+_IN_SCALE: Final = re.compile(
+    r"\bin\s(?:\w+\s(?:of\s)?)?(?:thousand|lakh|million|crore|billion)s?\b", re.IGNORECASE
+)
 _SHORT: Final = 60
 """Characters of the longest text that is quoted completely as a unit."""
 _PER_SHARE: Final = re.compile(

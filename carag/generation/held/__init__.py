@@ -1,4 +1,4 @@
-"""Hold what a generator wrote against what the passages that it cites state: every figure with its label, time and unit."""
+"""Hold every figure that a generator wrote against label, time and unit in the passages that it cites."""
 
 from __future__ import annotations
 

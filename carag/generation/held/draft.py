@@ -64,7 +64,11 @@ def held(question: str, draft: Draft, passages: Sequence[Passage]) -> Held:
         if any(_has(passages[at], bare) for at in cited):
             return None
         stated.update({at: stated_in(passages[at]) for at in cited if at not in stated})
-        return why_not(bare, [each for at in cited for each in stated[at]], question) if cited else Unheld.NOT_CITED
+        return (
+            why_not(bare, [each for at in cited for each in stated[at]], question)
+            if cited
+            else Unheld.NOT_CITED
+        )
 
     judged = [(one, why(one)) for one in _sentences(draft)]
     left_out = tuple(reason for _, reason in judged if reason is not None)
@@ -93,7 +97,9 @@ def _sentences(draft: Draft) -> list[_Sentence]:
 def _has(passage: Passage, said: str) -> bool:
     """Tell whether a passage, or the head rows that came with it, has whole sentences or lines word for word."""
     within = r"\s+".join(map(re.escape, said.split()))
-    whole = re.compile(rf"(?:^|[.;:!?…)\]|•”’\"])\s*{within}(?:(?<=[.;:!?…)”’\"])|\s*(?:$|[|•]))", re.MULTILINE)
+    whole = re.compile(
+        rf"(?:^|[.;:!?…)\]|•”’\"])\s*{within}(?:(?<=[.;:!?…)”’\"])|\s*(?:$|[|•]))", re.MULTILINE
+    )
     head = "" if passage.head is None else passage.head.text
     return any(whole.search(text) for text in (passage.text, head))
 

@@ -42,11 +42,14 @@ _LEAST_WORDS: Final = 0.5
 _OF_LABEL: Final = 0.35
 """Loss, per unit of weight, for a word of a row's label that the sentence does not have."""
 _LOSES: Final = words(
-    "loss losses used decrease decreased deficit outflow paid payment negative decline declined expense repurchase repurchased benefit "
-    "purchase purchases repayment repayments dividends reduction less provision cost outflows deduction charge"
+    "loss losses used decrease decreased deficit outflow paid payment negative decline declined "
+    "expense repurchase repurchased benefit purchase purchases repayment repayments dividends reduction less provision "
+    "cost outflows deduction charge"
 )
 """Words that say that a figure is negative, so that the sentence may leave out its sign."""
-_EITHER: Final = re.compile(r"(.*)\(((?:loss|losses|deficit|used|decrease|expense|benefit)\b.*?)\)", re.IGNORECASE | re.DOTALL)
+_EITHER: Final = re.compile(
+    r"(.*)\(((?:loss|losses|deficit|used|decrease|expense|benefit)\b.*?)\)", re.IGNORECASE | re.DOTALL
+)
 """A label that says what a negative figure is in parentheses."""
 _EXACT: Final = frozenset({"time", "working time"})
 """Kinds whose figures are never rounded."""
@@ -99,13 +102,19 @@ def _why_not(claim: Stated, stated: Sequence[Stated], question: str, times: int 
         and (claim.kind == DATE or claim.when is None or one.when is None or claim.when.fits(one.when))
     ]
     weight = _weights(own, stated)
-    elsewhere = {word for one in stated for word in own if one.kind != DATE and one.words.get(word, 0.0) >= 0.7}
+    elsewhere = {
+        word for one in stated for word in own if one.kind != DATE and one.words.get(word, 0.0) >= 0.7
+    }
     best = max((_merit(own, one, weight) for one in rivals), default=0.0)
     whole = fsum(weight.values())
     for one in same:
         if any(one.words.get(word, 0.0) < OF_SENTENCE for word in elsewhere):
             continue  # the passage says this only of other figures
-        share = fsum(weight[word] for word in own if one.words.get(word, 0.0) > OF_SENTENCE) / whole if whole else 1.0
+        share = (
+            fsum(weight[word] for word in own if one.words.get(word, 0.0) > OF_SENTENCE) / whole
+            if whole
+            else 1.0
+        )
         if share >= _LEAST_WORDS and _merit(own, one, weight) >= best - 1e-9:
             return None
     return Unheld.OTHER_LABEL
@@ -113,7 +122,9 @@ def _why_not(claim: Stated, stated: Sequence[Stated], question: str, times: int 
 
 def _is_value(claim: Stated, stated: Stated) -> bool:
     if DATE in (claim.kind, stated.kind):
-        return claim.kind == stated.kind and bool(claim.when and stated.when and claim.when.is_same(stated.when))
+        return claim.kind == stated.kind and bool(
+            claim.when and stated.when and claim.when.is_same(stated.when)
+        )
     said, value = abs(claim.value), abs(stated.value)
     if isclose(said, value, rel_tol=1e-9):
         return True

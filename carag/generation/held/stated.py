@@ -35,9 +35,10 @@ _GENERIC: Final = frozenset(
     one[:_STEM]
     for one in (TIME_WORDS - terms("total share shares net first second third fourth"))
     | terms(
-        "amount amounted approximately approx about around was were been being become became rose rise fell fall reach reached "
-        "report reported record recorded respectively come came stood stand compare compared lakh crore rs inr percent "
-        "cent per basis point points versus also only more less least most than up down between under over"
+        "amount amounted approximately approx about around was were been being become became rose rise fell "
+        "fall reach reached report reported record recorded respectively come came stood stand compare "
+        "compared lakh crore rs inr percent cent per basis point points versus also only more less least most "
+        "than up down between under over "
     )
 )
 """Words that do not say what a figure is a figure of."""
@@ -46,12 +47,15 @@ _DELIMITER: Final = re.compile(
 )
 _NUMBERED: Final = re.compile(r"^[^\S\n]*\(?\d{1,3}(?:\.\d{1,3})*[.)]?[^\S\n]+(?=[(“\"A-Z])", re.MULTILINE)
 """The number of a paragraph, which is not a figure of it."""
-_RATE: Final = re.compile(r"\s*(?:,\s*)?(?:per|an?|each|every)\s(annum|year|quarter|month|week|day)\b", re.IGNORECASE)
+_RATE: Final = re.compile(
+    r"\s*(?:,\s*)?(?:per|an?|each|every)\s(annum|year|quarter|month|week|day)\b", re.IGNORECASE
+)
 _ROLE: Final = re.compile(
-    r"\b(?:(?P<to>(?<!up )(?<!equal )(?<!limited )(?<!restricted )(?<!according )(?<!related )to)|(?P<by>by)|(?P<from>from)(?=[^,;]{0,40}$))\s(?:an?\s|the\s|about\s|approximately\s)*[^,;\s]{0,12}\s?$"
-    r"|\bfrom\b(?P<of>[^,;\d]{0,40})\s$",
+    r"(?<!up )(?<!equal )(?<!limited )(?<!restricted )\b(?P<role>to|by)\s(?:(?:an?|the|about|approximately)\s)*$"
+    r"|\b(?P<from>from)\b[^,;\d]{0,40}$",
     re.IGNORECASE,
 )
+_ROLE_LENGTH: Final = 60
 _PART_OF_TIME: Final = (
     re.compile(r"\b(?:first|last|past|next|previous|prior|preceding|for the|during the)\s*\Z", re.IGNORECASE),
     re.compile(r"\s*(?:ended|ending)\b", re.IGNORECASE),
@@ -63,8 +67,8 @@ _SMALL: Final = frozenset({"a", "and", "for", "in", "of", "on", "the", "to"})
 _SIGNS: Final = {"$": "USD", "€": "EUR", "£": "GBP", "₹": "INR"}
 _OF_LABEL, _OF_SECTION, _OF_CAPTION, _OF_SOURCE = 1.0, 0.6, 0.4, 0.3
 _OF_SUBJECT, _OF_END, _SHARED, OF_SENTENCE, _BEFORE = 0.8, 0.7, 0.6, 0.1, 0.05
-"""What a word is worth by where it stands; a word of the figure's own clause is worth 1, and :data:`OF_SENTENCE` is what
-one of its sentence is worth at least."""
+"""What a word is worth by where it stands; a word of the figure's own clause is worth 1, and one of its sentence at
+least :data:`OF_SENTENCE`."""
 
 
 class Stated(NamedTuple):
@@ -89,7 +93,10 @@ class Stated(NamedTuple):
 
 def words(text: str) -> frozenset[str]:
     """Return the words of a text that say what a figure is a figure of, cut to their stems."""
-    found = frozenset(one.removesuffix("ing")[:_STEM] for one in terms(text) if one[0].isalpha() and len(one) > 1) - _GENERIC
+    found = (
+        frozenset(one.removesuffix("ing")[:_STEM] for one in terms(text) if one[0].isalpha() and len(one) > 1)
+        - _GENERIC
+    )
     return found | {one.lower().replace("–", "-") for one in _NAMED.findall(text)}
 
 
@@ -179,14 +186,23 @@ def _of_prose(text: str, about: Mapping[str, float]) -> Iterator[Stated]:
         yield from figures_of(said, amounts(said), times, around, latest)
         yield from dates_of(said, times, around)
         before = words(said)
-        lead = before if said.endswith(":") else lead if said[:1] in "(•-" or said[:1].islower() else frozenset()
+        lead = (
+            before if said.endswith(":") else lead if said[:1] in "(•-" or said[:1].islower() else frozenset()
+        )
         latest = times[-1] if times else latest
 
 
 def figures_of(
-    text: str, found: Sequence[Figure], times: Sequence[When], around: Mapping[str, float], latest: When | None = None
+    text: str,
+    found: Sequence[Figure],
+    times: Sequence[When],
+    around: Mapping[str, float],
+    latest: When | None = None,
 ) -> list[Stated]:
-    """Read the figures of a sentence; ``around`` weighs words that come from outside, ``latest`` is the last time before."""
+    """Read the figures of a sentence.
+
+    ``around`` weighs words from outside of it, and ``latest`` is the last time that was named before it.
+    """
     places = [(one.start, one.end) for one in found]
     has_units = any(one.kind for one in found)
     cutting = [number for number, one in enumerate(found) if one.kind or not has_units]
@@ -209,8 +225,8 @@ def dates_of(text: str, times: Sequence[When], around: Mapping[str, float]) -> l
 
 
 def _role(text: str, at: int) -> str:
-    match = _ROLE.search(text[max(0, at - 60) : at])
-    return "" if match is None else "from" if match["of"] is not None else next(k for k in ("to", "by", "from") if match[k])
+    match = _ROLE.search(text[max(0, at - _ROLE_LENGTH) : at])
+    return (match["role"] or match["from"]).lower() if match else ""
 
 
 def _rate(text: str, at: int) -> str:

@@ -27,7 +27,8 @@ _MENTION: Final = re.compile(
 _BEFORE: Final = 40
 """Characters before a year that may say which part of it is meant."""
 _LISTED: Final = re.compile(
-    r"\s*(?:\([^()]*\)\s*)?,?\s*(?:and|or|&|to)?\s*(?:approximately|about|the|years?|fiscal)?\s*", re.IGNORECASE
+    r"\s*(?:\([^()]*\)\s*)?,?\s*(?:and|or|&|to)?\s*(?:approximately|about|the|years?|fiscal)?\s*",
+    re.IGNORECASE,
 )
 _APART: Final = re.compile(r"[,;:]|\b(?:and|or|but|while|compared|versus)\b", re.IGNORECASE)
 
