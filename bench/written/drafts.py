@@ -31,6 +31,8 @@ _YEAR: Final = re.compile(r"(?:19|20)\d\d")
 _VALUE: Final = re.compile(r"\$?\s?\(?\d{1,3}(?:,\d{3})*(?:\.\d+)?\s?%?\)?")
 _UNIT: Final = re.compile(r"\bin (thousands|millions)\b", re.IGNORECASE)
 _ANY_UNIT: Final = re.compile(r"thousand|million|billion|000s", re.IGNORECASE)
+_COUNTS: Final = re.compile(r"\bshares\b|number|employees|workforce|headcount", re.IGNORECASE)
+"""Rows that are not in the unit and currency that the lines above the table state."""
 _LABEL: Final = re.compile(r"[A-Z][A-Za-z,'’& ()-]{5,70}")
 _FEW: Final = 3
 _TEMPLATES: Final = (
@@ -148,7 +150,12 @@ def _facts(text: str) -> list[Fact]:
             if years and named != years:
                 return []
             years = named
-        elif years and len(cells) == len(years) + 1 and _LABEL.fullmatch(cells[0]):
+        elif (
+            years
+            and len(cells) == len(years) + 1
+            and _LABEL.fullmatch(cells[0])
+            and not _COUNTS.search(cells[0])
+        ):
             values = [one for one in cells[1:] if _VALUE.fullmatch(one)]
             if len(values) == len(years):
                 found += [_fact(cells[0], *each, text, unit) for each in zip(years, values, strict=True)]

@@ -48,7 +48,8 @@ _LOSES: Final = words(
 )
 """Words that say that a figure is negative, so that the sentence may leave out its sign."""
 _EITHER: Final = re.compile(
-    r"(.*)\(((?:loss|losses|deficit|used|decrease|expense|benefit)\b.*?)\)", re.IGNORECASE | re.DOTALL
+    r"(\w+(?:\s(?:by|from|in))?)\s*\(((?:loss|losses|deficit|used|decrease|expense|benefit)\b.*?)\)",
+    re.IGNORECASE | re.DOTALL,
 )
 """A label that says what a negative figure is in parentheses."""
 _EXACT: Final = frozenset({"time", "working time"})
@@ -153,8 +154,8 @@ def _is_sign(claim: Stated, stated: Stated) -> bool:
     if stated.value < 0:
         return claim.value < 0 or bool(losing)
     either = _EITHER.search(stated.said)
-    if either and words(either[2]) & claim.words.keys() and not words(either[1]) & claim.words.keys():
-        return False
+    if either and words(either[2]) & claim.words.keys():
+        return bool(words(either[1]) & claim.words.keys())
     return claim.value >= 0
 
 
