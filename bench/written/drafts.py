@@ -97,7 +97,7 @@ def pairs(data: Path, *, seed: int = SEED, count: int = PAIRS) -> list[Pair]:
         for one in by_document.get(row["id"], ()):
             found = next(it for it in _passages(row) if it.start <= one["at"] < it.end)
             prose.append(Pair(found, _cited(one["right"]), _cited(one["wrong"]), one["change"], "prose"))
-        if row["id"].startswith("rbi:") or draw.random() > 0.35:
+        if row["id"].startswith("rbi:") or draw.random() > 0.5:
             continue
         pair = next(filter(None, (_of_table(it, draw, len(tables)) for it in _passages(row))), None)
         if pair is not None:

@@ -131,14 +131,16 @@ _QUANTITY: Final = re.compile(
     re.IGNORECASE,
 )
 _NAMED_NOT_COUNTED: Final = re.compile(
-    r"(?:article|articles|art\.?|section|sections|sec\.?|annex|paragraph|point|chapter|recital|title|clause|no\.?|"
+    r"(?:article|articles|art\.?|section|sections|sec\.?|annex|paragraph|point|chapter|recital|title|clause|note|no\.?|"
     r"regulation|directive|form|item|§)\s*(?:\([eu]+\)\s*)?$",
     re.IGNORECASE,
 )
 _OF_A_NAME: Final = re.compile(r"[^\W\d_][-–]?\Z")
 """What stands before a number that belongs to a name, such as ``LMF-204``."""
 _SIGN_OUTSIDE: Final = re.compile(r"([$€£₹])(\s?)\((?=[\d.])")
-_CLOSES: Final = re.compile(rf"\s?\)(?:\s?(?P<times>{_any(_MULTIPLIERS)})(?!\w))?", re.IGNORECASE)
+_CLOSES: Final = re.compile(
+    rf"\s?\)(?:\s?(?P<times>{_any(_MULTIPLIERS)})(?!\w)|\s?(?P<share>%))?", re.IGNORECASE
+)
 """The end of a negative number in parentheses, and its multiplier."""
 _NAMES_ON: Final = re.compile(r"[-–][A-Z]\b")
 _YEAR_TO: Final = re.compile(r"\b(?:19|20)\d\d[-–/]$")
@@ -236,6 +238,8 @@ def _figure(text: str, match: re.Match[str], which: int) -> list[Figure]:
         return []
     start = match.start(f"sign{which}") if sign else at
     closes = _CLOSES.match(text, end) if text[:start].rstrip().endswith("(") else None
+    if closes and closes["share"]:
+        kind, size = "share", 1.0
     times = (closes["times"] or "" if closes else "") or times
     is_minus = text[start - 1 : start] in ("-", "−") and text[max(0, start - 2) : start - 1] in ("", " ", "(")
     value = _WORDS[said] if said in _WORDS else float(re.sub("[, ]", "", said))

@@ -120,6 +120,11 @@ def unit_of(text: str, figure: str, label: str, heads: Sequence[Span], captions:
     return Unit(kind, None, currency, None)
 
 
+def without_scale(text: str) -> str:
+    """Return a text with blanks for the parentheses that state a scale, whose words say nothing else."""
+    return _IN_PARENTHESES.sub(lambda one: " " * len(one[0]) if _scale(one[0]) is not None else one[0], text)
+
+
 def scale_stated(text: str) -> Decimal | None:
     """Return the scale that a text states for all of its figures, as "(in millions)" does."""
     return _scale(match[0]) if (match := _IN_SCALE.search(text)) else None

@@ -12,7 +12,7 @@ from enum import StrEnum
 from math import fsum, isclose, log
 from typing import TYPE_CHECKING, Final
 
-from carag.generation.figures.units import scale_stated
+from carag.generation.figures.units import scale_stated, without_scale
 from carag.generation.held.stated import DATE, OF_SENTENCE, Stated, amounts, dates_of, figures_of, words
 from carag.generation.held.when import times_in
 
@@ -58,9 +58,10 @@ _EXACT: Final = frozenset({"time", "working time"})
 
 def why_not(sentence: str, stated: Sequence[Stated], question: str) -> Unheld | None:
     """Return why a sentence does not hold, or None if it does."""
+    scale = float(scale_stated(sentence) or 1)
+    sentence = without_scale(sentence)
     times = times_in(sentence)
     found = amounts(sentence)
-    scale = float(scale_stated(sentence) or 1)
     claims = figures_of(sentence, found, times, {})
     if scale != 1:
         claims = [

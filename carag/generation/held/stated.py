@@ -62,6 +62,8 @@ _PART_OF_TIME: Final = (
 )
 """What stands before and behind months that name a period, and are not a figure."""
 _NAMED: Final = re.compile(r"\b[^\W\d_]+[-–]\d{1,4}\b")
+_NOTE: Final = re.compile(r"(?<=\w)\s?\((?:[a-z]|\d{1,2})\)(?=\s?[,:(])|(?<=[^\W\d])\((?:[a-z]|\d{1,2})\)")
+"""The mark of a note behind a label."""
 _DEFINED: Final = re.compile(r"((?:[A-Za-z][\w’'-]*\s+){2,9})\(([A-Z]{2,7})s?\)")
 _SMALL: Final = frozenset({"a", "and", "for", "in", "of", "on", "the", "to"})
 _SIGNS: Final = {"$": "USD", "€": "EUR", "£": "GBP", "₹": "INR"}
@@ -101,12 +103,14 @@ def words(text: str) -> frozenset[str]:
 
 
 def amounts(text: str) -> list[Figure]:
-    """Return the figures of a text, without months that only name a period: "the first six months"."""
+    """Return the figures of a text, without parts of times and marks of notes: "the first six months", "May 5"."""
     before, behind = _PART_OF_TIME
+    aside = [one.span() for one in _NOTE.finditer(text)] + [one[:2] for one in times_in(text)]
     return [
         one
         for one in figures(text)
-        if one.kind != "time" or not (before.search(text, 0, one.start) or behind.match(text, one.end))
+        if not any(one.start < end and start < one.end for start, end in aside)
+        and (one.kind != "time" or not (before.search(text, 0, one.start) or behind.match(text, one.end)))
     ]
 
 

@@ -1,4 +1,4 @@
-"""Laws of the guard on figures, over tables that a rule makes: a cell said exactly passes, and no single change does."""
+"""Laws of the guard on figures, over drawn tables: a cell said exactly passes, and no single change does."""
 
 from __future__ import annotations
 
