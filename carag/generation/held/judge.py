@@ -105,7 +105,7 @@ def _why_not(claim: Stated, stated: Sequence[Stated], question: str, times: int 
     ]
     weight = _weights(own, stated)
     elsewhere = {
-        word for one in stated for word in own if one.kind != DATE and one.words.get(word, 0.0) >= 0.7
+        word for one in stated for word in own if one.kind != DATE and one.words.get(word, 0.0) >= 0.75
     }
     best = max((_merit(own, one, weight) for one in rivals), default=0.0)
     whole = fsum(weight.values())
@@ -167,7 +167,7 @@ def _is_other_role(claim: Stated, stated: Stated) -> bool:
 def _weights(own: set[str] | frozenset[str], stated: Sequence[Stated]) -> dict[str, float]:
     """Weigh words by how few of the stated figures have them."""
     whole = len(stated)
-    seen = {word: sum(one.words.get(word, 0.0) >= 0.7 for one in stated) for word in own}
+    seen = {word: sum(one.words.get(word, 0.0) >= 0.75 for one in stated) for word in own}
     return {word: log(1 + whole / (many or whole / 2)) for word, many in seen.items()}
 
 
