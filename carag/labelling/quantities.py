@@ -199,6 +199,8 @@ class Figure:
     """In the base unit of its kind; negative if a minus or parentheses say so."""
     step: float
     """What a difference of one in the last digit is worth, in the same unit; 0 for a number in words."""
+    bound: str = ""
+    """``>``, ``>=``, ``<=`` or ``<``, as its comparator says; empty without one."""
 
 
 def figures(text: str) -> list[Figure]:
@@ -248,7 +250,16 @@ def _figure(text: str, match: re.Match[str], which: int) -> list[Figure]:
     until = max(end, match.end(f"times{which}"), closes.end() if closes else 0)
     if not sign and kind in _KINDS:
         until = max(until, match.end(f"unit{which}"))
-    return [Figure(start, until, kind, (-value if is_minus or closes else value) * size, step * size)]
+    bounds = (
+        ("more", ">"),
+        ("least", ">="),
+        ("behind_least", ">="),
+        ("most", "<="),
+        ("behind_most", "<="),
+        ("less", "<"),
+    )
+    bound = next((sign for name, sign in bounds if match[name]), "") if which == 1 else ""
+    return [Figure(start, until, kind, (-value if is_minus or closes else value) * size, step * size, bound)]
 
 
 def quantities(text: str) -> list[Quantity]:

@@ -39,6 +39,8 @@ _MOST_ROUNDED: Final = 0.05
 """The greatest share of a value by which rounding may change it."""
 _LEAST_WORDS: Final = 0.5
 """Share of a figure's words, by weight, that the place in the passage must have."""
+_EVEN: Final = 1e-9
+"""Two merits that differ by less are even. Rows may be, under two heads; of two clauses neither is then what is meant."""
 _OF_LABEL: Final = 0.35
 """Loss, per unit of weight, for a word of a row's label that the sentence does not have."""
 _LOSES: Final = words(
@@ -107,7 +109,8 @@ def _why_not(claim: Stated, stated: Sequence[Stated], question: str, times: int 
     elsewhere = {
         word for one in stated for word in own if one.kind != DATE and one.words.get(word, 0.0) >= 0.75
     }
-    best = max((_merit(own, one, weight) for one in rivals), default=0.0)
+    rated = [(_merit(own, one, weight), one) for one in rivals]
+    best = max((merit for merit, _ in rated), default=0.0)
     whole = fsum(weight.values())
     for one in same:
         if any(one.words.get(word, 0.0) < OF_SENTENCE for word in elsewhere):
@@ -117,7 +120,9 @@ def _why_not(claim: Stated, stated: Sequence[Stated], question: str, times: int 
             if whole
             else 1.0
         )
-        if share >= _LEAST_WORDS and _merit(own, one, weight) >= best - 1e-9:
+        merit = _merit(own, one, weight)
+        beside = max((value for value, it in rated if _is_beside(claim, one, it)), default=-1.0)
+        if share >= _LEAST_WORDS and merit >= best - _EVEN and merit > beside + _EVEN:
             return None
     return Unheld.OTHER_LABEL
 
@@ -160,8 +165,17 @@ def _is_sign(claim: Stated, stated: Stated) -> bool:
     return claim.value >= 0
 
 
+def _is_beside(claim: Stated, one: Stated, rival: Stated) -> bool:
+    """Tell whether a clause may be meant as well as another one; not if only that one has the role of the claim."""
+    is_prose = not (one.said or rival.said)
+    return is_prose and rival.kind == one.kind and not (one.role == claim.role != rival.role)
+
+
 def _is_other_role(claim: Stated, stated: Stated) -> bool:
-    return bool(claim.role and stated.role) and claim.role != stated.role
+    """Tell whether a figure is where something goes to, and not from; or a bound, and not what it bounds."""
+    if claim.bound and stated.bound:
+        return claim.bound[0] != stated.bound[0]
+    return stated.bound in ("<", ">") or (bool(claim.role and stated.role) and claim.role != stated.role)
 
 
 def _weights(own: set[str] | frozenset[str], stated: Sequence[Stated]) -> dict[str, float]:

@@ -68,7 +68,7 @@ _DEFINED: Final = re.compile(r"((?:[A-Za-z][\w’'-]*\s+){2,9})\(([A-Z]{2,7})s?\
 _SMALL: Final = frozenset({"a", "and", "for", "in", "of", "on", "the", "to"})
 _SIGNS: Final = {"$": "USD", "€": "EUR", "£": "GBP", "₹": "INR"}
 _OF_LABEL, _OF_SECTION, _OF_CAPTION, _OF_SOURCE = 1.0, 0.6, 0.4, 0.3
-_OF_SUBJECT, _OF_END, _SHARED, OF_SENTENCE, _BEFORE = 0.8, 0.7, 0.6, 0.1, 0.05
+_ALONE, _OF_SUBJECT, _OF_END, _SHARED, OF_SENTENCE, _BEFORE = 0.9, 0.8, 0.7, 0.6, 0.1, 0.05
 """What a word is worth by where it stands; a word of the figure's own clause is worth 1, and one of its sentence at
 least :data:`OF_SENTENCE`."""
 
@@ -91,6 +91,8 @@ class Stated(NamedTuple):
     """``from``, ``to`` or ``by``, as in "rose by 2 to 10"."""
     rate: str = ""
     """``year`` or another time, as in "4 per cent per annum"."""
+    bound: str = ""
+    """As for :class:`carag.labelling.quantities.Figure`."""
 
 
 def words(text: str) -> frozenset[str]:
@@ -210,13 +212,14 @@ def figures_of(
     places = [(one.start, one.end) for one in found]
     has_units = any(one.kind for one in found)
     cutting = [number for number, one in enumerate(found) if one.kind or not has_units]
-    weights = _weights(text, places, cutting)
+    weights = _weights(text, places, cutting, [one.kind for one in found])
     whens = times_of(text, places, times)
     return [
         Stated(
             *(one.kind, one.value, one.step, {**around, **own}, when or latest),
             role=_role(text, one.start),
             rate=_rate(text, one.end),
+            bound=one.bound,
         )
         for one, own, when in zip(found, weights, whens, strict=True)
     ]
@@ -224,7 +227,7 @@ def figures_of(
 
 def dates_of(text: str, times: Sequence[When], around: Mapping[str, float]) -> list[Stated]:
     """Read the times of a sentence as what it states."""
-    weights = _weights(text, [one[:2] for one in times], range(len(times)))
+    weights = _weights(text, [one[:2] for one in times], range(len(times)), [DATE] * len(times))
     return [Stated(DATE, 0.0, 0.0, {**around, **own}, one) for one, own in zip(times, weights, strict=True)]
 
 
@@ -238,7 +241,9 @@ def _rate(text: str, at: int) -> str:
     return match[1].lower().replace("annum", "year") if match else ""
 
 
-def _weights(text: str, places: Sequence[tuple[int, int]], cutting: Iterable[int]) -> list[dict[str, float]]:
+def _weights(
+    text: str, places: Sequence[tuple[int, int]], cutting: Iterable[int], kinds: Sequence[str]
+) -> list[dict[str, float]]:
     """Weigh the words of a sentence for each of its figures; only those in ``cutting`` begin clauses of their own."""
     kept = [places[number] for number in cutting]
     groups = [(kept[one[0]][0], kept[one[-1]][1]) for one in runs(text, kept)]
@@ -246,7 +251,7 @@ def _weights(text: str, places: Sequence[tuple[int, int]], cutting: Iterable[int
     gaps = [(edges[at], edges[at + 1]) for at in range(0, len(edges), 2)]
     cuts = [_cut(text, *gap, is_last=number == len(groups)) for number, gap in enumerate(gaps)]
     found = []
-    for start, _ in places:
+    for which, (start, _) in enumerate(places):
         at = max((number for number, one in enumerate(groups) if one[0] <= start), default=0)
         own: dict[str, float] = {}
         for number, (gap, (first, last)) in enumerate(zip(gaps, cuts, strict=True)):
@@ -260,8 +265,9 @@ def _weights(text: str, places: Sequence[tuple[int, int]], cutting: Iterable[int
             for part, share in zip(parts, shares, strict=True):
                 _raise(own, words(text[slice(*part)]), share)
         if at:
+            alone = _ALONE if kinds[which] in kinds[:which] else 1.0
             is_alone = not any(share == 1.0 for share in own.values())
-            _raise(own, words(text[slice(*gaps[0])]), 1.0 if is_alone else _OF_SUBJECT)
+            _raise(own, words(text[slice(*gaps[0])]), alone if is_alone else _OF_SUBJECT)
         if at + 1 < len(groups):
             _raise(own, words(text[slice(*gaps[-1])]), _OF_END)
         found.append(own)
