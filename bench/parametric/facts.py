@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from carag import Document
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 
 class Fact(NamedTuple):
@@ -119,21 +122,22 @@ def facts() -> list[Fact]:
         for one, name in _pairs(_COMPANIES)
         if one != name
     ]
+    return [*found, *_worked()]
+
+
+def _worked() -> Iterator[Fact]:
     for word, sign, made in (("plus", "+", _SUMS), ("times", "*", _TIMES)):
         for one, other in made:
             result = one + other if sign == "+" else one * other
             if result in (one, other):
                 continue
-            found.append(
-                Fact(
-                    f"{one} {word} {other}",
-                    f"What is {one} {word} {other}?",
-                    str(result),
-                    f"{one} {word} {other} is {result}.",
-                    f"Pupils practise what {one} {word} {other} is on a sheet of paper and show their steps.",
-                )
+            yield Fact(
+                f"{one} {word} {other}",
+                f"What is {one} {word} {other}?",
+                str(result),
+                f"{one} {word} {other} is {result}.",
+                f"Pupils practise what {one} {word} {other} is on a sheet of paper and show their steps.",
             )
-    return found
 
 
 def _country(name: str) -> str:

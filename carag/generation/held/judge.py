@@ -40,7 +40,7 @@ _MOST_ROUNDED: Final = 0.05
 _LEAST_WORDS: Final = 0.5
 """Share of a figure's words, by weight, that the place in the passage must have."""
 _EVEN: Final = 1e-9
-"""Two merits that differ by less are even. Rows may be, under two heads; of two clauses neither is then what is meant."""
+"""Two merits that differ by less are even. Rows may be, under two heads; of two clauses neither is then meant."""
 _OF_LABEL: Final = 0.35
 """Loss, per unit of weight, for a word of a row's label that the sentence does not have."""
 _LOSES: Final = words(
