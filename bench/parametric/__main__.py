@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from bench.harness import about, parser
 from bench.parametric.facts import Fact, facts
-from carag import Engine, Session
+from carag import Engine, Outcome, Session
 from carag.generation import Draft, LocalLlama, cited_positions
 from carag.retrieval import Withheld
 
@@ -47,6 +47,7 @@ class Kept:
         kept = json.loads(path.read_text("utf-8")) if path and path.exists() else {}
         self._drafts: dict[str, str] = kept.get("drafts", {})
         self._alone: dict[str, str] = kept.get("alone", {})
+        self._cpu: float = kept.get("cpu_s", 0.0)
         self.name, self.remote, self.fingerprint = model.name, model.remote, model.fingerprint
 
     def generate(self, question: str, passages: Sequence[Passage], withheld: Withheld) -> Draft:
@@ -64,9 +65,15 @@ class Kept:
             self._keep()
         return self._alone[question]
 
+    @property
+    def cpu_s(self) -> float:
+        """Seconds of processor time, with those of the runs that were stopped."""
+        return self._cpu + time.process_time()
+
     def _keep(self) -> None:
         if self._path is not None:
-            self._path.write_text(json.dumps({"drafts": self._drafts, "alone": self._alone}), "utf-8")
+            kept = {"drafts": self._drafts, "alone": self._alone, "cpu_s": self.cpu_s}
+            self._path.write_text(json.dumps(kept), "utf-8")
 
 
 def main() -> None:
@@ -80,7 +87,6 @@ def main() -> None:
     )
     arguments.add_argument("--out", type=Path, default=HERE)
     given = arguments.parse_args()
-    began = time.process_time()
     model = Kept(LocalLlama(max_tokens=SHORT, threads=1), given.kept)
     asked = facts()
     random.Random(given.seed).shuffle(asked)  # noqa: S311
@@ -95,7 +101,7 @@ def main() -> None:
     found = {
         "about": about(facts=given.facts, seed=given.seed, embedder=given.embedder, model=model.name),
         "tried": tried,
-        "cpu_s": round(time.process_time() - began),
+        "cpu_s": round(model.cpu_s),
         "rows": rows,
     }
     text = report(found)
@@ -139,7 +145,8 @@ def _rows(known: Sequence[Fact], generator: Kept, embedder: str) -> Iterator[dic
                     "fact": number,
                     "why": answer.why,
                     "unguarded": states(draft.text, fact),
-                    "guarded": answer.outcome.value == "ANSWER" and states(answer.text, fact),
+                    "guarded": answer.outcome is Outcome.ANSWER and states(answer.text, fact),
+                    "is_number": fact.answer.isdigit(),
                     "in_passages": any(states(one.text, fact) for one in passages),
                     "question": fact.question,
                 }
@@ -149,7 +156,7 @@ def report(found: dict[str, Any]) -> str:
     """Write the page of results."""
     rows = found["rows"]
     count = len(rows)
-    stated = {name: sum(one[name] for one in rows) for name in ("unguarded", "guarded")}
+    numbers, names = ([one for one in rows if one["is_number"] is is_number] for is_number in (True, False))
     codes = Counter(one["why"] for one in rows)
     lines = [
         "# Does a model state what it remembers?",
@@ -160,16 +167,23 @@ def report(found: dict[str, Any]) -> str:
         f"{count} facts that the model states right without documents (of {found['tried']} asked). The document that "
         "states each is in the store and hidden from the session that asks; it may use others on the same subjects.",
         "",
-        "| | states the fact | of |",
-        "|---|---:|---:|",
-        f"| the model, without documents | {count} | {count} |",
-        f"| its drafts from the admissible passages, no gate and no guard | {stated['unguarded']} | {count} |",
-        f"| what CARAG lets out | {stated['guarded']} | {count} |",
+        "| states the fact | all facts | the answer is a number | the answer is a name |",
+        "|---|---:|---:|---:|",
+        _line("the model, without documents", None, rows, numbers, names),
+        _line(
+            "its drafts from the admissible passages, no gate and no guard", "unguarded", rows, numbers, names
+        ),
+        _line("what CARAG lets out", "guarded", rows, numbers, names),
         "",
         "What CARAG did: " + ", ".join(f"{code} {many}" for code, many in codes.most_common()) + ".",
         "",
     ]
     return "\n".join(lines)
+
+
+def _line(title: str, counted: str | None, *groups: list[dict[str, Any]]) -> str:
+    cells = [f"{sum(counted is None or one[counted] for one in some)} of {len(some)}" for some in groups]
+    return f"| {title} | {' | '.join(cells)} |"
 
 
 if __name__ == "__main__":
