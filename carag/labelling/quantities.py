@@ -88,6 +88,7 @@ _MOST: Final = (
     r"|(?:a )?maximum(?: \w+)? of|within|≤|<="
 )
 _LESS: Final = r"less than|fewer than|shorter than|lower than|below|under|<"
+_BOUNDS: Final = dict(more=">", least=">=", behind_least=">=", most="<=", behind_most="<=", less="<")  # noqa: C408
 _BEHIND_LEAST: Final = r"or more|or longer|or later|and above|at (?:the )?least|at (?:the )?minimum"
 _BEHIND_MOST: Final = (
     r"or less|or fewer|or earlier|and below|at (?:the )?most|at (?:the )?latest|at (?:the )?maximum"
@@ -250,15 +251,7 @@ def _figure(text: str, match: re.Match[str], which: int) -> list[Figure]:
     until = max(end, match.end(f"times{which}"), closes.end() if closes else 0)
     if not sign and kind in _KINDS:
         until = max(until, match.end(f"unit{which}"))
-    bounds = (
-        ("more", ">"),
-        ("least", ">="),
-        ("behind_least", ">="),
-        ("most", "<="),
-        ("behind_most", "<="),
-        ("less", "<"),
-    )
-    bound = next((sign for name, sign in bounds if match[name]), "") if which == 1 else ""
+    bound = next((sign for name, sign in _BOUNDS.items() if which == 1 and match[name]), "")
     return [Figure(start, until, kind, (-value if is_minus or closes else value) * size, step * size, bound)]
 
 

@@ -64,7 +64,7 @@ def why_not(sentence: str, stated: Sequence[Stated], question: str) -> Unheld | 
     sentence = without_scale(sentence)
     times = times_in(sentence)
     found = amounts(sentence)
-    claims = figures_of(sentence, found, times, {})
+    claims = figures_of(sentence, times, {})
     if scale != 1:
         claims = [
             one if one.kind == "share" or any(map(str.isalpha, sentence[it.start : it.end]))
@@ -115,14 +115,10 @@ def _why_not(claim: Stated, stated: Sequence[Stated], question: str, times: int 
     for one in same:
         if any(one.words.get(word, 0.0) < OF_SENTENCE for word in elsewhere):
             continue  # the passage says this only of other figures
-        share = (
-            fsum(weight[word] for word in own if one.words.get(word, 0.0) > OF_SENTENCE) / whole
-            if whole
-            else 1.0
-        )
+        share = fsum(weight[word] for word in own if one.words.get(word, 0.0) > OF_SENTENCE)
         merit = _merit(own, one, weight)
         beside = max((value for value, it in rated if _is_beside(claim, one, it)), default=-1.0)
-        if share >= _LEAST_WORDS and merit >= best - _EVEN and merit > beside + _EVEN:
+        if share >= _LEAST_WORDS * whole and merit >= best - _EVEN and merit > beside + _EVEN:
             return None
     return Unheld.OTHER_LABEL
 
@@ -172,7 +168,7 @@ def _is_beside(claim: Stated, one: Stated, rival: Stated) -> bool:
 
 
 def _is_other_role(claim: Stated, stated: Stated) -> bool:
-    """Tell whether a figure is where something goes to, and not from; or a bound, and not what it bounds."""
+    """Tell whether a figure is what something rose to, and not from or by; or another bound, or no bound."""
     if claim.bound and stated.bound:
         return claim.bound[0] != stated.bound[0]
     return stated.bound in ("<", ">") or (bool(claim.role and stated.role) and claim.role != stated.role)

@@ -8,7 +8,7 @@ neighbouring clause that has a figure of its own lends next to nothing.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from carag.generation.figures.entries import entries_of
 from carag.generation.figures.units import Kind
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from carag.retrieval.evidence import Passage
 
 
+Words: TypeAlias = "Mapping[str, float]"
+"""How much each word says what a figure is a figure of, from 0 to 1."""
 DATE: Final = "date"
 """The kind of a time that a sentence states as its figure."""
 _STEM: Final = 6
@@ -80,8 +82,7 @@ class Stated(NamedTuple):
     """As for :class:`carag.labelling.quantities.Figure`, or :data:`DATE`."""
     value: float
     step: float
-    words: Mapping[str, float]
-    """How much each word says what it is a figure of, from 0 to 1."""
+    words: Words
     when: When | None
     label: frozenset[str] = frozenset()
     """The words of a row's label."""
@@ -89,19 +90,17 @@ class Stated(NamedTuple):
     """A row's label as printed; empty in prose."""
     role: str = ""
     """``from``, ``to`` or ``by``, as in "rose by 2 to 10"."""
-    rate: str = ""
-    """``year`` or another time, as in "4 per cent per annum"."""
     bound: str = ""
     """As for :class:`carag.labelling.quantities.Figure`."""
+    rate: str = ""
+    """``year`` or another time, as in "4 per cent per annum"."""
 
 
 def words(text: str) -> frozenset[str]:
     """Return the words of a text that say what a figure is a figure of, cut to their stems."""
-    found = (
-        frozenset(one.removesuffix("ing")[:_STEM] for one in terms(text) if one[0].isalpha() and len(one) > 1)
-        - _GENERIC
-    )
-    return found | {one.lower().replace("–", "-") for one in _NAMED.findall(text)}
+    stems = (one.removesuffix("ing")[:_STEM] for one in terms(text) if one[0].isalpha() and len(one) > 1)
+    named = (one.lower().replace("–", "-") for one in _NAMED.findall(text))
+    return frozenset(stems) - _GENERIC | frozenset(named)
 
 
 def amounts(text: str) -> list[Figure]:
@@ -151,7 +150,7 @@ def _spelt_out(one: Stated, short: Mapping[str, frozenset[str]]) -> Stated:
     return one._replace(words=both)
 
 
-def _of_cell(entry: Entry, about: Mapping[str, float]) -> Stated:
+def _of_cell(entry: Entry, about: Words) -> Stated:
     unit, value = entry.unit, float(entry.number.value)
     label = words(entry.label.text)
     section = words(entry.section.text) if entry.section else frozenset()
@@ -180,7 +179,7 @@ def _without_rows(text: str) -> str:
     return text
 
 
-def _of_prose(text: str, about: Mapping[str, float]) -> Iterator[Stated]:
+def _of_prose(text: str, about: Words) -> Iterator[Stated]:
     before: frozenset[str] = frozenset()
     lead: frozenset[str] = frozenset()
     latest: When | None = None
@@ -189,26 +188,20 @@ def _of_prose(text: str, about: Mapping[str, float]) -> Iterator[Stated]:
         said = text[start:end]
         around = {**about, **dict.fromkeys(before, _BEFORE), **dict.fromkeys(lead, _OF_SECTION)}
         times = times_in(said)
-        yield from figures_of(said, amounts(said), times, around, latest)
+        yield from figures_of(said, times, around, latest)
         yield from dates_of(said, times, around)
         before = words(said)
-        lead = (
-            before if said.endswith(":") else lead if said[:1] in "(•-" or said[:1].islower() else frozenset()
-        )
+        is_item = said[:1] in "(•-" or said[:1].islower()
+        lead = before if said.endswith(":") else lead if is_item else frozenset()
         latest = times[-1] if times else latest
 
 
-def figures_of(
-    text: str,
-    found: Sequence[Figure],
-    times: Sequence[When],
-    around: Mapping[str, float],
-    latest: When | None = None,
-) -> list[Stated]:
+def figures_of(text: str, times: Sequence[When], around: Words, latest: When | None = None) -> list[Stated]:
     """Read the figures of a sentence.
 
     ``around`` weighs words from outside of it, and ``latest`` is the last time that was named before it.
     """
+    found = amounts(text)
     places = [(one.start, one.end) for one in found]
     has_units = any(one.kind for one in found)
     cutting = [number for number, one in enumerate(found) if one.kind or not has_units]
@@ -225,7 +218,7 @@ def figures_of(
     ]
 
 
-def dates_of(text: str, times: Sequence[When], around: Mapping[str, float]) -> list[Stated]:
+def dates_of(text: str, times: Sequence[When], around: Words) -> list[Stated]:
     """Read the times of a sentence as what it states."""
     weights = _weights(text, [one[:2] for one in times], range(len(times)), [DATE] * len(times))
     return [Stated(DATE, 0.0, 0.0, {**around, **own}, one) for one, own in zip(times, weights, strict=True)]
