@@ -470,6 +470,8 @@ def _show_answer(answer: Answer, receipt: Path | None) -> None:
     from carag.audit import Outcome
 
     box(answer.text, title=answer.outcome.value)
+    if answer.left_out:
+        say(answer.left_out_said)
     if answer.citations:
         # A filing has a column for each fact; any other document is named as its profile says.
         if any(cited.form for cited in answer.citations):

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from carag.audit import AuditLog, Receipt, RecordKind, StateProof
     from carag.engine.collection import Collection
     from carag.engine.state import StoreState
-    from carag.generation import Citation
+    from carag.generation import Citation, Unheld
     from carag.policy import (
         AskedDay,
         Audience,
@@ -156,6 +156,7 @@ class Finding:
     """None without a search."""
     citations: tuple[Citation, ...] = ()
     complete: bool = True
+    left_out: tuple[Unheld, ...] = ()
     reasons: tuple[Explained, ...] = ()
     causes: tuple[str, ...] = ()
     regulation: str = ""

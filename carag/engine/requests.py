@@ -84,7 +84,12 @@ class Requests:
             result = behind.answer(egress.request.read, searched.evidence, before_remote=egress.leaving)
             if isinstance(result, Declined):
                 return Finding(
-                    Outcome.DECLINE, result.code.value, result.message, egress.models, searched=searched
+                    Outcome.DECLINE,
+                    result.code.value,
+                    result.message,
+                    egress.models,
+                    searched,
+                    left_out=result.left_out,
                 )
             return Finding(
                 Outcome.ANSWER,
@@ -94,6 +99,7 @@ class Requests:
                 searched,
                 citations=result.citations,
                 complete=result.complete,
+                left_out=result.left_out,
             )
 
         asked = self._on_record(RecordKind.QUERY, question, session, self.models, work, where)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Self
 
@@ -13,7 +14,7 @@ from carag.visible import visible_line
 if TYPE_CHECKING:
     from carag.audit import Receipt
     from carag.engine.recorder import Finding, Retrieved
-    from carag.generation import Citation
+    from carag.generation import Citation, Unheld
     from carag.policy import AskedDay, Explained, Reason
     from carag.retrieval import ConfidenceGate, Passage, Withheld
     from carag.retrieval.evidence import Head
@@ -87,6 +88,9 @@ class Answer(Retrieval):
         (:meth:`carag.Engine.calibrate_gate`).
     top_similarity : float or None
         Similarity of the admissible passage nearest to the question, which the gate tests; None without one.
+    left_out : tuple of Unheld
+        Why each sentence that the guard took out of the generator's draft did not hold: it has a figure that the
+        passages it cites do not state, or not of this, for this time or in this unit.
     basis : str
         How many and which documents the answer is based on, and for what part of the question the session may use none;
         empty if the question names no party and no time. It is the same whatever is hidden.
@@ -100,6 +104,7 @@ class Answer(Retrieval):
     text: str = ""
     citations: tuple[Citation, ...] = ()
     complete: bool = True
+    left_out: tuple[Unheld, ...] = ()
     gate_calibrated: bool = True
     basis: str = ""
     superseded: tuple[Superseded, ...] = ()
@@ -127,6 +132,7 @@ class Answer(Retrieval):
             text=found.text,
             citations=found.citations,
             complete=found.complete,
+            left_out=found.left_out,
             understood=found.understood,
             basis=found.basis,
             asked_day=found.asked_day,
@@ -141,6 +147,14 @@ class Answer(Retrieval):
     def model_called(self) -> bool:
         """Whether a generator ran, including the extractive one; below the gate no generator runs."""
         return self.why in MODEL_CALLED
+
+    @property
+    def left_out_said(self) -> str:
+        """How many sentences were left out and why, in one sentence; empty without any."""
+        many = len(self.left_out)
+        why = ", ".join(f"{one.value} {count}" for one, count in Counter(self.left_out).items())
+        left = "1 sentence was" if many == 1 else f"{many} sentences were"
+        return f"{left} left out, whose figures the cited passages do not state so: {why}." if many else ""
 
     @property
     def nearest(self) -> tuple[Passage, ...]:
@@ -162,6 +176,7 @@ class Answer(Retrieval):
             "why": self.why,
             "text": self.text,
             "complete": self.complete,
+            "left_out": [one.value for one in self.left_out],
             "top_similarity": self.top_similarity,
             "model_called": self.model_called,
             "gate_calibrated": self.gate_calibrated,

@@ -129,7 +129,7 @@ class Extractive:
         """Answer with a figure or one to five quotes, or say that the evidence is insufficient."""
         heads = {position: one.head.text for position, one in enumerate(passages) if one.head is not None}
         if (figure := look_up_alone(question, passages, heads=heads)) is not None:
-            return Draft(figure.text, figure.cited)
+            return Draft(figure.text, figure.cited, worked=figure.worked)
         chosen, notes = _chosen(_weighed(question, passages, self._least_coverage)), []
         if not chosen and len(passages) <= _FEW and not withheld.topic.is_particular:
             chosen, notes = _of_nearest(question, passages), [_NO_WORDS]

@@ -32,6 +32,8 @@ class Draft:
     """Positions in the given passages, from 0; the text writes position 0 as ``[1]``. Positions that do not exist are
     kept, for the guard to reject."""
     stop: Stop = Stop.END
+    worked: str = ""
+    """A line of the text that CARAG itself worked out, from cells that other lines quote; no passage states it."""
 
 
 class Generator(Protocol):

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from carag.generation.generator import Draft, Generator
+    from carag.generation.held import Unheld
     from carag.retrieval.confidence.gate import ConfidenceGate
     from carag.retrieval.evidence import Evidence, Passage, Topic, Words
 
@@ -44,6 +45,9 @@ class DeclineCode(StrEnum):
     BAD_CITATION = "BAD_CITATION"
     """The draft cites nothing, or a passage that the generator was not given, or its text has a mark without a
     citation."""
+    FIGURES_NOT_STATED = "FIGURES_NOT_STATED"
+    """Every sentence of the draft has a figure that the passages it cites do not state, or not under this label, time
+    and unit."""
 
 
 class ToldCode(StrEnum):
@@ -66,7 +70,11 @@ class ToldCode(StrEnum):
 ANSWERED: Final = "ANSWERED"
 """The code of a record whose request was answered."""
 MODEL_CALLED: Final = frozenset(
-    {ANSWERED, ToldCode.COMPARED.value, DeclineCode.MODEL_DECLINED.value, DeclineCode.BAD_CITATION.value}
+    {ANSWERED, ToldCode.COMPARED.value}
+    | {
+        one.value
+        for one in (DeclineCode.MODEL_DECLINED, DeclineCode.BAD_CITATION, DeclineCode.FIGURES_NOT_STATED)
+    }
 )
 """The codes of requests for which a generator ran; all others were settled before that."""
 UNGATED: Final = frozenset(ToldCode) - {ToldCode.COMPARED}
@@ -113,6 +121,8 @@ class Answered:
     citations: tuple[Citation, ...]
     complete: bool = True
     """Whether the generator finished; if not, the text is cut off at its token limit."""
+    left_out: tuple[Unheld, ...] = ()
+    """Why each sentence that the guard took out did not hold."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +132,8 @@ class Declined:
     code: DeclineCode
     message: str
     """A text for people; it does not depend on anything hidden."""
+    left_out: tuple[Unheld, ...] = ()
+    """For :attr:`DeclineCode.FIGURES_NOT_STATED`: why each sentence did not hold."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,10 +191,10 @@ class GuardedGenerator:
             before_remote()
         withheld = replace(evidence.withheld, topic=evidence.topic)
         draft = self.generator.generate(question, passages, withheld)
-        return _judge(draft, passages)
+        return _judge(question, draft, passages)
 
 
-def _judge(draft: Draft, passages: tuple[Passage, ...]) -> Answered | Declined:
+def _judge(question: str, draft: Draft, passages: tuple[Passage, ...]) -> Answered | Declined:
     if draft.stop is Stop.FILTERED:
         return Declined(
             DeclineCode.MODEL_DECLINED,
@@ -204,8 +216,21 @@ def _judge(draft: Draft, passages: tuple[Passage, ...]) -> Answered | Declined:
             "state, so it is not shown. "
             "Read the passages themselves, or rephrase the question.",
         )
+    from carag.generation.held import held  # reads tables and figures: loaded when there is a draft
+
+    text, left_out = held(question, draft, passages)
+    if left_out:
+        cited = tuple(one for one in cited if one in cited_positions(text))
+        if not cited:
+            return Declined(
+                DeclineCode.FIGURES_NOT_STATED,
+                "Every sentence of the generator's draft has a figure that the passages it cites do not state, or not "
+                "of this, for this time or in this unit, so none is shown. Read the passages themselves, or rephrase "
+                "the question.",
+                left_out,
+            )
     citations = tuple(citation_of(position, passages[position]) for position in cited)
-    return Answered(draft.text, citations, complete=draft.stop is Stop.END)
+    return Answered(text, citations, complete=draft.stop is Stop.END, left_out=left_out)
 
 
 def _nothing_about(topic: Topic) -> str:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 _MARK: Final = re.compile(r"(?<!\\)\[(?=[^][]*\d)[\d\s,;&–—-]+\]")
 """Only numbers between brackets, however separated: a reader takes ``[1; 3]`` and ``[1-3]`` for marks too."""
+_LEADING: Final = re.compile(rf"(?:\s*{_MARK.pattern})+[.;,]?")
 _NUMBER: Final = re.compile(r"\d+")
 _MAX_DIGITS: Final = 9
 """Digits read from a cited number; a longer one is out of range anyway."""
@@ -30,6 +31,22 @@ def cited_positions(text: str) -> tuple[int, ...]:
     """
     numbers = (number for mark in _MARK.findall(text) for number in _NUMBER.findall(mark))
     return tuple(dict.fromkeys(int(number[:_MAX_DIGITS]) - 1 for number in numbers))
+
+
+def marks_in(text: str) -> list[str]:
+    """Return the marks of a text as written, in order."""
+    return _MARK.findall(text)
+
+
+def leading_marks(text: str) -> int:
+    """Return the length of the marks with which a text begins, and of the full stop behind them."""
+    match = _LEADING.match(text)
+    return match.end() if match else 0
+
+
+def without_marks(text: str) -> str:
+    """Return a text without its marks, in which what :func:`escaped` escaped is as the passage has it."""
+    return _MARK.sub("", text).replace("\\[", "[")
 
 
 def escaped(text: str) -> str:

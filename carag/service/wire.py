@@ -14,7 +14,7 @@ from carag.audit.receipts.receipt import open_envelope
 from carag.audit.tlog.encoding import unb64url
 from carag.engine.results import Answer, Explanation, Retrieval, Superseded
 from carag.errors import MALFORMED, CorruptFile
-from carag.generation import Citation
+from carag.generation import Citation, Unheld
 from carag.policy import Explained, PolicyFlag, Reason, Rule
 from carag.policy.asked_day import AskedDay, DayUse
 from carag.policy.word import POLICY_BITS
@@ -149,6 +149,7 @@ class AnswerBody(RetrievalBody):
 
     text: str
     complete: bool
+    left_out: list[Unheld]
     top_similarity: float | None
     model_called: bool
     gate_calibrated: bool
@@ -286,6 +287,7 @@ def answer_of(said: AnswerBody) -> Answer:
         text=said.text,
         citations=citations,
         complete=said.complete,
+        left_out=tuple(said.left_out),
         gate_calibrated=said.gate_calibrated,
         basis=said.basis,
         superseded=tuple(

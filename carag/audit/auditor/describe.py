@@ -59,6 +59,7 @@ CODES: Final = {
     "ASKED_BACK": "several documents match a question that names none, so the asker was asked which one is meant",
     "MODEL_DECLINED": "the generator said that it has no answer",
     "BAD_CITATION": "the generated text cited nothing, or something it was not given",
+    "FIGURES_NOT_STATED": "every sentence generated had a figure that the passages it cites do not state so",
     "UNKNOWN_ROLE": "the policy table has no such role",
     "UNKNOWN_PURPOSE": "the policy table has no such purpose",
     "NO_SUCH_CELL": "this role may not ask for this purpose",

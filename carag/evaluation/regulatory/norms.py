@@ -16,8 +16,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from carag.evaluation.regulatory.lists import entries
-from carag.evaluation.regulatory.quantities import Quantity, agrees, quantities, without_quantities
 from carag.evaluation.regulatory.signs import UNDOING, Sign, signs
+from carag.labelling.quantities import Quantity, agrees, quantities, without_quantities
 from carag.labelling.sentences import sentences
 
 if TYPE_CHECKING:

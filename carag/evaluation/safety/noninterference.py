@@ -50,6 +50,7 @@ def session_view(answer: Answer) -> dict[str, Any]:
         "why": answer.why,
         "text": answer.text,
         "complete": answer.complete,
+        "left_out": [one.value for one in answer.left_out],
         "understood": answer.understood,
         "basis": answer.basis,
         "asked_day": answer.asked_day and answer.asked_day.to_json(),

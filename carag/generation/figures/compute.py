@@ -133,7 +133,7 @@ def _figure(asked: Asked, value: Decimal, found: Mapping[str, Entry]) -> Figure:
     lines += [f"{said(one)} [{one.cell.position + 1}]" for one in entries]
     every = tuple(dict.fromkeys(quote for one in entries for quote in quotes(one)))
     is_scaled = asked.result is not Result.AMOUNT or all(one.unit.scale is not None for one in entries)
-    return Figure("\n".join(lines), cited, every, value, is_scaled)
+    return Figure("\n".join(lines), cited, every, value, is_scaled, lines[0])
 
 
 def rounded(value: Decimal, places: int) -> Decimal:

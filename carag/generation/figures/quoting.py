@@ -27,6 +27,8 @@ class Figure:
     """In ones if the scale is known, otherwise as printed; per cent as hundredths."""
     is_scaled: bool
     """Whether the scale is known."""
+    worked: str = ""
+    """The line of the text that is worked out and not quoted."""
 
 
 def of_entry(entry: Entry) -> Figure:
@@ -46,7 +48,8 @@ def said(entry: Entry) -> str:
     """Write a cell with its label, heads and unit as the passage does, with brackets like citation marks escaped."""
     heads = ", ".join(one.text for one in _shown_heads(entry)).replace(",,", ",")
     unit = f" {_in_parentheses(entry.unit_quote.text)}" if _shows_unit(entry) and entry.unit_quote else ""
-    return escaped(f"{entry.label.text}{', ' if heads else ''}{heads}: {entry.cell.text}{unit}")
+    label = " ".join(entry.label.text.split())  # one line, as the guard reads a sentence
+    return escaped(f"{label}{', ' if heads else ''}{heads}: {entry.cell.text}{unit}")
 
 
 def quotes(entry: Entry) -> tuple[Quote, ...]:

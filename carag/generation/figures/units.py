@@ -43,14 +43,18 @@ _CODES: Final = "USD|EUR|GBP|JPY|INR|CAD|AUD|CHF|RMB"
 _MONEY: Final = rf"(?:[$€£¥]|\b(?:{_CODES}))\s?"
 _SCALES: Final = (
     (re.compile(rf"\bbillions?\b|{_MONEY}bn\b", re.IGNORECASE), Decimal(10**9)),
+    (re.compile(r"\bcrores?\b", re.IGNORECASE), Decimal(10**7)),
     (re.compile(rf"\bmillions?\b|\bmm\b|{_MONEY}mn?\b|['’]000,000", re.IGNORECASE), Decimal(10**6)),
+    (re.compile(r"\blakhs?\b", re.IGNORECASE), Decimal(10**5)),
     (
         re.compile(rf"\bthousands?\b|['’]000s?\b|{_MONEY}(?:000s?|k)\b|\b000['’]?s\b", re.IGNORECASE),
         Decimal(1000),
     ),
 )
 _IN_PARENTHESES: Final = re.compile(r"\([^()]{1,120}\)")
-_IN_SCALE: Final = re.compile(r"\bin\s(?:\w+\s(?:of\s)?)?(?:thousand|million|billion)s?\b", re.IGNORECASE)
+_IN_SCALE: Final = re.compile(
+    r"\bin\s(?:\w+\s(?:of\s)?)?(?:thousand|lakh|million|crore|billion)s?\b", re.IGNORECASE
+)
 _SHORT: Final = 60
 """Characters of the longest text that is quoted completely as a unit."""
 _PER_SHARE: Final = re.compile(
@@ -114,6 +118,16 @@ def unit_of(text: str, figure: str, label: str, heads: Sequence[Span], captions:
                 return Unit(kind, None, "", None)
             return Unit(kind, scale, currency, _phrase(one, span[0]))
     return Unit(kind, None, currency, None)
+
+
+def without_scale(text: str) -> str:
+    """Return a text with blanks for the parentheses that state a scale, whose words say nothing else."""
+    return _IN_PARENTHESES.sub(lambda one: " " * len(one[0]) if _scale(one[0]) is not None else one[0], text)
+
+
+def scale_stated(text: str) -> Decimal | None:
+    """Return the scale that a text states for all of its figures, as "(in millions)" does."""
+    return _scale(match[0]) if (match := _IN_SCALE.search(text)) else None
 
 
 def _scale(text: str) -> Decimal | None:

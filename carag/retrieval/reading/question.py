@@ -189,7 +189,7 @@ def unread(question: str) -> str:
 
 def without_sections(text: str) -> str:
     """Return a text without the sections that it names, each replaced by NUL."""
-    return taken(_SECTION, text, _sections_of)[1]
+    return taken(SECTION, text, _sections_of)[1]
 
 
 def plain(question: str) -> str:

@@ -10,8 +10,8 @@ from __future__ import annotations
 import pytest
 
 from carag.evaluation.regulatory.norms import Said, read
-from carag.evaluation.regulatory.quantities import agrees, quantities, without_quantities
 from carag.evaluation.regulatory.stance_head import StanceHead
+from carag.labelling.quantities import agrees, quantities, without_quantities
 
 RULES = [
     (

@@ -38,6 +38,7 @@ _MULTIPLIERS: Final = {
     "million": 1e6,
     "mn": 1e6,
     "m": 1e6,
+    "cr": 1e7,
     "crore": 1e7,
     "crores": 1e7,
     "billion": 1e9,
@@ -74,6 +75,8 @@ _CURRENCIES: Final = {
     **dict.fromkeys(["£", "gbp", "pound"], "GBP"),
     **dict.fromkeys(["₹", "rs", "rs.", "inr", "rupee"], "INR"),
 }
+_KINDS: Final = frozenset({"time", "working time", "share", *_CURRENCIES.values()})
+"""The kinds that are not the name of what is counted."""
 _NOT: Final = r"no(?:t)?"
 _LEAST: Final = (
     rf"at least|{_NOT} less than|{_NOT} fewer than|{_NOT} earlier than|{_NOT} shorter than"
@@ -85,6 +88,7 @@ _MOST: Final = (
     r"|(?:a )?maximum(?: \w+)? of|within|≤|<="
 )
 _LESS: Final = r"less than|fewer than|shorter than|lower than|below|under|<"
+_BOUNDS: Final = dict(more=">", least=">=", behind_least=">=", most="<=", behind_most="<=", less="<")  # noqa: C408
 _BEHIND_LEAST: Final = r"or more|or longer|or later|and above|at (?:the )?least|at (?:the )?minimum"
 _BEHIND_MOST: Final = (
     r"or less|or fewer|or earlier|and below|at (?:the )?most|at (?:the )?latest|at (?:the )?maximum"
@@ -95,10 +99,11 @@ def _any(words: Iterable[str]) -> str:
     return "|".join(re.escape(one) for one in sorted(words, key=lambda one: (-len(one), one)))
 
 
-_FIGURE: Final = r"\d{1,3}(?:[, ]\d{2,3})+(?:\.\d+)?|\d+(?:\.\d+)?"
+_FIGURE: Final = r"\d{1,3}(?:[, ]\d{2,3})+(?:\.\d+)?|\d+(?:\.\d+)?|\.\d+"
 _NOT_COUNTED: Final = frozenset({
     "of", "the", "and", "or", "to", "in", "on", "for", "from", "by", "with", "that", "which", "who", "is", "are", "be",
     "was", "as", "at", "if", "than", "per", "not", "may", "shall", "must", "it", "its", "each", "every",
+    "can", "will", "would", "were", "has", "have", "had", "but", "while", "compared", "respectively", "annually",
 })  # fmt: skip
 """Words after a figure that are not what it counts."""
 
@@ -113,7 +118,7 @@ def _number(which: int) -> str:
 
 def _unit_behind(which: int) -> str:
     return (
-        rf"(?P<unit{which}>\s*-?\s*(?:{_any(_SHARES)}|[€$£₹]|(?!(?:{_any(_NOT_COUNTED)})\b)"
+        rf"(?P<unit{which}>\s*-?\s*(?:{_any(_SHARES)}|[€$£₹](?!\s?[\d.])|(?!(?:{_any(_NOT_COUNTED)})\b)"
         r"(?:(?:working|business|calendar|us) )?[^\W\d_]+))?"
     )
 
@@ -127,10 +132,20 @@ _QUANTITY: Final = re.compile(
     re.IGNORECASE,
 )
 _NAMED_NOT_COUNTED: Final = re.compile(
-    r"(?:article|articles|art\.?|section|sections|sec\.?|annex|paragraph|point|chapter|recital|title|clause|no\.?|"
+    r"(?:article|articles|art\.?|section|sections|sec\.?|annex|paragraph|point|chapter|recital|title|clause|note|no\.?|"
     r"regulation|directive|form|item|§)\s*(?:\([eu]+\)\s*)?$",
     re.IGNORECASE,
 )
+_OF_A_NAME: Final = re.compile(r"[^\W\d_][-–]?\Z")
+"""What stands before a number that belongs to a name, such as ``LMF-204``."""
+_SIGN_OUTSIDE: Final = re.compile(r"([$€£₹])(\s?)\((?=[\d.])")
+_CLOSES: Final = re.compile(
+    rf"\s?\)(?:\s?(?P<times>{_any(_MULTIPLIERS)})(?!\w)|\s?(?P<share>%))?", re.IGNORECASE
+)
+"""The end of a negative number in parentheses, and its multiplier."""
+_NAMES_ON: Final = re.compile(r"[-–][A-Z]\b")
+_YEAR_TO: Final = re.compile(r"\b(?:19|20)\d\d[-–/]$")
+_BARE_YEAR: Final = re.compile(r"(?:19|20)\d\d")
 _NOTE_MARK: Final = re.compile(NOTE_MARK)
 _DATE: Final = re.compile(
     r"\b\d{1,2}\s+(?:january|february|march|april|may|june|july|august|september|october|november|december)\b(?:\s+\d{4})?"
@@ -164,6 +179,80 @@ class Quantity:
     def is_exact(self) -> bool:
         """Whether it allows only one number."""
         return self.low == self.high
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One number of a text with its unit, without its comparator.
+
+    Examples
+    --------
+    >>> [(one.kind, one.value) for one in figures("between 5 and 10 days, or 1.5 % of $(2) million")]
+    [('time', 5.0), ('time', 10.0), ('share', 1.5), ('USD', -2000000.0)]
+    """
+
+    start: int
+    end: int
+    """Where the number stands with its sign and its unit; what is counted stands behind it."""
+    kind: str
+    """As for :class:`Quantity`; empty if the number has no unit."""
+    value: float
+    """In the base unit of its kind; negative if a minus or parentheses say so."""
+    step: float
+    """What a difference of one in the last digit is worth, in the same unit; 0 for a number in words."""
+    bound: str = ""
+    """``>``, ``>=``, ``<=`` or ``<``, as its comparator says; empty without one."""
+
+
+def figures(text: str) -> list[Figure]:
+    """Return the numbers of a text one by one, in order, without dates, bare years and numbers that name something."""
+    said = _NOTE_MARK.sub(lambda match: " " * len(match[0]), text)
+    said = _SIGN_OUTSIDE.sub(r"(\2\1", said)  # every character keeps its place
+    dates = [match.span() for match in _DATE.finditer(said)]
+    found = []
+    for match in _QUANTITY.finditer(said):
+        for which in (1, 2):
+            at, end = match.span(f"number{which}")
+            names = which == 2 and _is_named(said, match.start("number1"))  # Tier-2 to 4
+            if at >= 0 and not names and not any(at < until and since < end for since, until in dates):
+                found += _figure(said, match, which)
+    return found
+
+
+def _is_named(text: str, at: int) -> bool:
+    return bool(_NAMED_NOT_COUNTED.search(text, 0, at) or _OF_A_NAME.search(text, max(0, at - 2), at))
+
+
+def _figure(text: str, match: re.Match[str], which: int) -> list[Figure]:
+    """Read one number of a match; an empty list if it names or dates something, or is an article."""
+    number, sign, times = (match[f"{name}{which}"] or "" for name in ("number", "sign", "times"))
+    at, end = match.span(f"number{which}")
+    kind, size, _ = _unit(match, which)
+    if which == 1 and match["number2"]:  # "3 and 6 months", "$5.0 and $5.2 million"
+        kind2, size2, _ = _unit(match, 2)
+        times = times or (match["times2"] or "" if kind in ("", kind2) and "." in number else "")
+        kind, size = (kind, size) if kind else (kind2, size2)
+    is_year = _BARE_YEAR.fullmatch(number) and not (times or sign or kind == "share")
+    said = number.lower()
+    is_word = said in _WORDS and not times and (not kind or (said == "one" and kind not in ("time", "share")))
+    if said in ("a", "an") or is_word or is_year or _is_named(text, at) or _NAMES_ON.match(text, end):
+        return []
+    if _YEAR_TO.search(text, max(0, at - 5), at) and len(number) == 2:
+        return []
+    start = match.start(f"sign{which}") if sign else at
+    closes = _CLOSES.match(text, end) if text[:start].rstrip().endswith("(") else None
+    if closes and closes["share"]:
+        kind, size = "share", 1.0
+    times = (closes["times"] or "" if closes else "") or times
+    is_minus = text[start - 1 : start] in ("-", "−") and text[max(0, start - 2) : start - 1] in ("", " ", "(")
+    value = _WORDS[said] if said in _WORDS else float(re.sub("[, ]", "", said))
+    size *= _MULTIPLIERS.get(times.strip().lower(), 1.0)
+    step = 0.0 if said in _WORDS else 10.0 ** -len(number.partition(".")[2])
+    until = max(end, match.end(f"times{which}"), closes.end() if closes else 0)
+    if not sign and kind in _KINDS:
+        until = max(until, match.end(f"unit{which}"))
+    bound = next((sign for name, sign in _BOUNDS.items() if which == 1 and match[name]), "")
+    return [Figure(start, until, kind, (-value if is_minus or closes else value) * size, step * size, bound)]
 
 
 def quantities(text: str) -> list[Quantity]:
@@ -267,7 +356,9 @@ def _unit(match: re.Match[str], which: int) -> tuple[str, float, bool]:
     if one in ("working day", "business day"):
         return "working time", 1.0, False
     is_year = re.fullmatch(r"(?:19|20)\d\d", match[f"number{which}"]) is not None
-    return ("", 1.0, False) if one in _NOT_COUNTED or len(one) < 3 or is_year else (one, 1.0, False)
+    if one in _NOT_COUNTED or len(one) < 3 or is_year:
+        return "", 1.0, False
+    return {"share": "stock", "time": "turn"}.get(one, one), 1.0, False  # the others are names of kinds
 
 
 def _singular(word: str) -> str:

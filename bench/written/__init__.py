@@ -1,0 +1,1 @@
+"""Measure which sentences with figures a guard lets out: right ones, and ones with a single change."""

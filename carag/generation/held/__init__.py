@@ -1,0 +1,8 @@
+"""Hold every figure that a generator wrote against label, time and unit in the passages that it cites."""
+
+from __future__ import annotations
+
+from carag.generation.held.draft import Held, held
+from carag.generation.held.judge import Unheld
+
+__all__ = ["Held", "Unheld", "held"]
