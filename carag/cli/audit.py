@@ -326,7 +326,7 @@ def _replayer(
     tables: Sequence[PolicyTable], counts: dict[str, int], wrong: list[str]
 ) -> Callable[[int, bytes], None]:
     from carag.audit import Record
-    from carag.engine.policy_replay import ReplayVerdict, replay_all
+    from carag.engine.what_if.replay import ReplayVerdict, replay_all
 
     def judge(seq: int, body: bytes) -> None:
         counts["records"] += 1

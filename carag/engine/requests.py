@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from carag.audit import Models, Outcome, RecordKind
-from carag.engine.conversation import turns_of
 from carag.engine.follow_ups import explain, record_answer, record_successors
 from carag.engine.recorder import (
     Egress,
@@ -296,7 +295,6 @@ class Requests:
         """Read a follow-up after the earlier questions of its conversation."""
         if request.kind is RecordKind.EXPLAIN or request.session.conversation is None:
             return request
-        # Here, because most questions are in no conversation.
         from carag.retrieval.reading.follow_up import carried, leans
 
         if not leans(request.text):
@@ -312,6 +310,8 @@ class Requests:
 
     def turns(self, session: Session) -> tuple[Turn, ...]:
         """Return the questions that this caller asked in this conversation, role and purpose, oldest first."""
+        from carag.engine.conversation import turns_of  # here, because most questions are in no conversation
+
         return turns_of(self.recorder.log, session, self.recorder.clock())
 
     def _identity(self, request: Request) -> Identity:

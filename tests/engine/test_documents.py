@@ -14,7 +14,7 @@ import carag.engine.writer
 import carag.labelling.stated
 from carag import Document, Engine, PolicyBit, Session
 from carag.audit import Record, Verdict, verify_receipt
-from carag.engine.policy_replay import ReplayVerdict, replay
+from carag.engine.what_if.replay import ReplayVerdict, replay
 from carag.errors import InvalidArgument
 from carag.labelling.stated import _label, _row
 from carag.policy import NEVER, PolicyTable, Profile, as_of_minutes, infer, policy_word

@@ -15,7 +15,7 @@ import pytest
 from carag import Answer, Engine, Outcome, Session
 from carag.audit import Access, Record, Verdict, redact, verify_receipt
 from carag.cli._describe import describe_receipt
-from carag.engine.policy_replay import ReplayVerdict, replay
+from carag.engine.what_if.replay import ReplayVerdict, replay
 from carag.evaluation.safety.noninterference import session_view
 from carag.retrieval import ConfidenceGate
 from tests.engine.test_existence import annual_report

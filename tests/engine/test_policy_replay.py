@@ -21,8 +21,8 @@ from carag.audit import (
     Recovery,
     SessionSource,
 )
-from carag.engine.policy_replay import ReplayVerdict, replay, replay_all
 from carag.engine.recorder import _applied
+from carag.engine.what_if.replay import ReplayVerdict, replay, replay_all
 from carag.errors import InvalidArgument, Refused
 from carag.policy import (
     VERSION_WORD,

@@ -16,7 +16,7 @@ from carag import Engine, Session
 from carag.audit import AuditLog, Basis, Check, Verdict, Verification, erase, redact, verify_receipt
 from carag.audit.records.custody import Erasure
 from carag.audit.tlog import encoding
-from carag.engine.policy_replay import ReplayVerdict, replay
+from carag.engine.what_if.replay import ReplayVerdict, replay
 from carag.policy import as_of_minutes
 from carag.retrieval import retriever
 from tests.sizes import SIZE

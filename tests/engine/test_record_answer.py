@@ -13,8 +13,8 @@ import pytest
 from carag import Document, Engine, Outcome, Retrieval, Session
 from carag.audit import Access, Record, RecordKind, Verdict, verify_receipt
 from carag.audit.tlog.merkle import leaf_hash
-from carag.engine.policy_replay import ReplayVerdict, replay
 from carag.engine.recorder import shortened
+from carag.engine.what_if.replay import ReplayVerdict, replay
 from carag.errors import AuditUnavailable, InvalidArgument
 from carag.policy import PolicyTable
 from tests.engine.documents import Clock, Counting

@@ -23,7 +23,7 @@ from carag.audit import Record, Verdict, Verification, verify_receipt
 from carag.audit.auditor.examine import examine_log
 from carag.audit.operations.erasure import erase
 from carag.engine import recorder
-from carag.engine.policy_replay import ReplayVerdict, replay
+from carag.engine.what_if.replay import ReplayVerdict, replay
 from carag.errors import CorruptFile, InvalidArgument
 from carag.labelling import stated
 from carag.policy import Mask, Policy, Profile

@@ -9,7 +9,7 @@ import pytest
 
 from carag import Session
 from carag.audit import Verdict, verify_receipt
-from carag.engine.policy_replay import ReplayVerdict, replay
+from carag.engine.what_if.replay import ReplayVerdict, replay
 from carag.policy import DayUse, Profile
 
 if TYPE_CHECKING:

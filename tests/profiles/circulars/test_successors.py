@@ -10,7 +10,7 @@ import pytest
 
 from carag import Document, Session
 from carag.audit import Verdict, verify_receipt
-from carag.engine.policy_replay import ReplayVerdict, replay
+from carag.engine.what_if.replay import ReplayVerdict, replay
 from carag.labelling.document import Act, ActKind
 from carag.policy import Profile
 from tests.profiles.circulars import conftest
