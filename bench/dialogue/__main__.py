@@ -44,8 +44,7 @@ def turns() -> Iterator[Turn]:
 
 def main() -> None:
     """Print all later turns and the counts."""
-    alone: list[Turn] = []
-    follow: list[Turn] = []
+    alone, follow = list[Turn](), list[Turn]()
     for one in turns():
         (alone if one.said == one.meant else follow).append(one)
         print(f"{one.number}. {one.said}\n   meant: {one.meant}\n   read:  {one.read.text}")

@@ -1,32 +1,86 @@
 """Follow up a request: explain a passage, record an answer generated elsewhere, or name what replaced cited documents.
 
-An explanation reveals nothing whose existence the session may not know of.
+An explanation reveals nothing whose existence the session may not know of. The questions that a follow-up leans on are
+those in the log, sealed under the caller's key: they survive a restart, hold for every service that writes to the log,
+and are gone once they are erased. Nothing else is kept.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from carag.audit import Models, Outcome, RecordKind, Verdict, verify_receipt
+from carag.audit import Access, Models, Outcome, RecordKind, SessionSource, Verdict, verify_receipt
 from carag.audit.tlog.merkle import leaf_hash
 from carag.engine.recorder import Finding, no_text_in_traceback, proven, shortened
 from carag.engine.results import Retrieval, Superseded
 from carag.errors import InvalidArgument
 from carag.generation import citation_of, cited_positions
 from carag.limits import ERASED, check_label, check_text, document_of_chunk
-from carag.policy import as_of_minutes, bit_names, explained, infer
+from carag.policy import as_of_minutes, bit_names, explained, infer, known_at_microseconds
 from carag.policy.explain import FORBIDDEN_ELSEWHERE
 from carag.retrieval.successors import successors
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from carag.audit import AuditLog, Receipt
     from carag.engine.collection import Collection
     from carag.engine.recorder import Recorder, Request, Retrieved
-    from carag.policy import Decision
+    from carag.policy import Decision, Session
     from carag.retrieval.authority import Inquiry
     from carag.store.store import CorpusStore
     from carag.store.values import StoredChunk
+
+
+# How many earlier questions a follow-up can lean on.
+TURNS: Final = 8
+# A conversation ends when it was silent for longer, in microseconds.
+_LASTS: Final = 2 * 3600 * 1_000_000
+# Records of the caller, in all conversations, among which the questions are.
+_LOOKED_AT: Final = 64
+# Codes of records that follow up a question, and repeat its text.
+_NOT_ASKED: Final = frozenset({"ANSWERED_ELSEWHERE", "SUCCESSORS"})
+
+
+class Turn(NamedTuple):
+    """An earlier question of a conversation, as asked."""
+
+    record: int
+    question: str
+    outcome: Outcome
+
+
+def turns_of(log: AuditLog, session: Session, now: datetime) -> tuple[Turn, ...]:
+    """Return the questions that this caller asked in this conversation, role and purpose, oldest first.
+
+    A session without a subject or a conversation has none, because it cannot be told whose they are. Requests that were
+    refused or failed do not count.
+    """
+    if session.subject is None or session.conversation is None:
+        return ()
+    glass = None if session.glass is None else session.glass.record
+    source = SessionSource(session.source.value)
+    caller = session.role, session.purpose, source, session.issuer, session.audience, glass
+    last, found = known_at_microseconds(now), list[Turn]()
+    for seq, openings in log.private.newest_of(session.subject, ("conversation", "query"), _LOOKED_AT):
+        event = log.record(seq).event
+        if not isinstance(event, Access):
+            continue
+        if len(found) == TURNS or last - event.started > _LASTS:
+            break
+        said = {name: opening.value for name, opening in openings.items()}
+        if (
+            said.get("conversation") == session.conversation
+            and "query" in said
+            and (event.role, event.purpose, event.source, event.issuer, event.audience, event.glass) == caller
+            and event.kind in (RecordKind.QUERY, RecordKind.RETRIEVE)
+            and event.outcome in (Outcome.ANSWER, Outcome.DECLINE)
+            and event.why not in _NOT_ASKED
+        ):
+            found.append(Turn(seq, said["query"], event.outcome))
+            last = event.started
+    return tuple(reversed(found))
 
 
 def explain(store: CorpusStore, chunk_id: str, decision: Decision, inquiry: Inquiry | None = None) -> Finding:

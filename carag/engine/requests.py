@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from carag.audit import Models, Outcome, RecordKind
-from carag.engine.follow_ups import explain, record_answer, record_successors
+from carag.engine.follow_ups import explain, record_answer, record_successors, turns_of
 from carag.engine.recorder import (
     Egress,
     Finding,
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from carag.audit import Receipt
     from carag.engine.collection import Collection
     from carag.engine.configuration import InForce
-    from carag.engine.conversation import Turn
     from carag.engine.directory import Lifetime
+    from carag.engine.follow_ups import Turn
     from carag.engine.recorder import Recorder, Searched
     from carag.generation import GuardedGenerator
     from carag.policy import Decision, Identity
@@ -310,8 +310,6 @@ class Requests:
 
     def turns(self, session: Session) -> tuple[Turn, ...]:
         """Return the questions that this caller asked in this conversation, role and purpose, oldest first."""
-        from carag.engine.conversation import turns_of  # here, because most questions are in no conversation
-
         return turns_of(self.recorder.log, session, self.recorder.clock())
 
     def _identity(self, request: Request) -> Identity:
