@@ -149,7 +149,7 @@ class AnswerBody(RetrievalBody):
 
     text: str
     complete: bool
-    left_out: list[Unheld]
+    left_out: list[str]
     top_similarity: float | None
     model_called: bool
     gate_calibrated: bool
@@ -287,7 +287,7 @@ def answer_of(said: AnswerBody) -> Answer:
         text=said.text,
         citations=citations,
         complete=said.complete,
-        left_out=tuple(said.left_out),
+        left_out=tuple(map(Unheld, said.left_out)),
         gate_calibrated=said.gate_calibrated,
         basis=said.basis,
         superseded=tuple(

@@ -160,7 +160,7 @@ def _of_cell(entry: Entry, about: Words) -> Stated:
         **dict.fromkeys(section, _OF_SECTION),
         **dict.fromkeys(label | words(" ".join(one.text for one in entry.heads)), _OF_LABEL),
     }
-    kinds = {Kind.PERCENT: "share", Kind.COUNT: ""}
+    kinds = {Kind.PERCENT: "share", Kind.COUNT: _SIGNS.get(entry.number.currency, "")}
     kind = kinds.get(unit.kind, _SIGNS.get(unit.currency, unit.currency or "?"))
     scale = float(unit.scale or 1)
     step = scale * 10.0 ** int(entry.number.value.as_tuple().exponent)

@@ -7,6 +7,8 @@ from typing import NamedTuple
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from carag.generation.figures.entries import entries_of
+from carag.generation.figures.quoting import said
 from carag.generation.generator import Draft
 from carag.generation.held import held
 from tests.generation.conftest import build_passage
@@ -109,6 +111,13 @@ def test_what_is_left_is_what_holds(one: Drawn, other: Drawn) -> None:
     for text in (f"{one.said()} {other.said()}", f"{other.said()} {one.said()}"):
         found = held("", Draft(text, (0,)), [build_passage(one.text)])
         assert (one.said(), 1) == (found.text, len(found.left_out))
+
+
+@given(tables())
+def test_cells_that_the_extractive_generator_looks_up_pass(table: Drawn) -> None:
+    """With label, head and unit, as it writes them."""
+    for one in entries_of(0, table.text):
+        assert passes(table, f"{said(one)} [1]")
 
 
 @given(tables(), st.integers(0, 9))

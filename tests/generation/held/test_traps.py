@@ -18,6 +18,7 @@ THOUSANDS = MILLIONS.replace("millions", "thousands")
 QUARTERS = "(in millions) | Three Months Ended June 30, | Six Months Ended June 30,\n| 2023 | 2022 | 2023 | 2022\nRevenue | 310 | 290 | 640 | 585"
 CIRCULAR = "The loan limit for farmers is ₹3 lakh. The loan limit for self-help groups is ₹10 lakh, and the margin is 25 basis points. Interest is charged at 4 per cent per annum. Banks report within 15 days."
 GREW = "The rate was raised from 4 per cent to 5 per cent. Revenue was $1.0 billion, $0.9 billion and $1.1 billion for 2016, 2015 and 2014, respectively."
+LABELLED = "(in millions) | 2023 | 2022\nReceivables, net of allowance of $495 and $633 | $ 37,420 | $ 44,261\nCash receipts from customers | $ 313 | $ 284"
 OUT, UNIT, WHEN, LABEL = Unheld.NOT_IN_PASSAGE, Unheld.OTHER_UNIT, Unheld.OTHER_PERIOD, Unheld.OTHER_LABEL
 
 CASES: list[tuple[str, str, Unheld | None]] = [
@@ -58,6 +59,10 @@ CASES: list[tuple[str, str, Unheld | None]] = [
     (MILLIONS, "The effective tax rate was 21.4 per cent in 2023", None),
     (MILLIONS, "The effective tax rate was 21.4 basis points in 2023", OUT),
     (MILLIONS, "The effective tax rate was $21.4 in 2023", UNIT),
+    (LABELLED, "Receivables, net of allowance of $495 and $633, 2023: $ 37,420 (in millions)", None),
+    (LABELLED, "Receivables, net of allowance of $495 and $633, 2022: $ 37,420 (in millions)", WHEN),
+    (LABELLED, "Receivables, net of allowance of $495, 2023: $ 37,420 (in millions)", OUT),
+    (LABELLED, "Cash receipts from customers were $313 million in 2023", None),
     (QUARTERS, "Revenue was 310 million for the three months ended June 30, 2023", None),
     (QUARTERS, "Revenue was 310 million for the six months ended June 30, 2023", WHEN),
     (CIRCULAR, "The loan limit for self-help groups is ₹10 lakh", None),
