@@ -154,7 +154,11 @@ class Answer(Retrieval):
         many = len(self.left_out)
         why = ", ".join(f"{one.value} {count}" for one, count in Counter(self.left_out).items())
         left = "1 sentence was" if many == 1 else f"{many} sentences were"
-        return f"{left} left out, whose figures the cited passages do not state so: {why}." if many else ""
+        return (
+            f"{left} left out, whose figures or names the cited passages do not state so: {why}."
+            if many
+            else ""
+        )
 
     @property
     def nearest(self) -> tuple[Passage, ...]:

@@ -47,7 +47,7 @@ class DeclineCode(StrEnum):
     citation."""
     FIGURES_NOT_STATED = "FIGURES_NOT_STATED"
     """Every sentence of the draft has a figure that the passages it cites do not state, or not under this label, time
-    and unit."""
+    and unit, or a name that they do not have."""
 
 
 class ToldCode(StrEnum):
@@ -224,8 +224,8 @@ def _judge(question: str, draft: Draft, passages: tuple[Passage, ...]) -> Answer
         if not cited:
             return Declined(
                 DeclineCode.FIGURES_NOT_STATED,
-                "Every sentence of the generator's draft has a figure that the passages it cites do not state, or not "
-                "of this, for this time or in this unit, so none is shown. Read the passages themselves, or rephrase "
+                "Every sentence of the generator's draft has a name or a figure that the passages it cites do not state, or "
+                "not of this, for this time or in this unit, so none is shown. Read the passages themselves, or rephrase "
                 "the question.",
                 left_out,
             )

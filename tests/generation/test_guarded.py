@@ -50,7 +50,7 @@ def answer(draft: Draft | Exception, evidence: Evidence, gate: float = 0.5) -> A
 def test_citations_come_from_metadata(evidence: Build) -> None:
     """A citation repeats the passage's own metadata, whatever the model wrote about its source."""
     found = evidence("Net sales rose.", "Costs fell.")
-    said = Draft("As filed in another filing by Fake Inc: costs fell [2].", (1,))
+    said = Draft("As filed in another filing by them: costs fell [2].", (1,))
     result = answer(said, found)
     assert isinstance(result, Answered)
     (citation,) = result.citations

@@ -1,4 +1,4 @@
-"""Hold every figure that a generator wrote against label, time and unit in the passages that it cites."""
+"""Hold every figure and name that a generator wrote against label, time and unit in the passages that it cites."""
 
 from __future__ import annotations
 

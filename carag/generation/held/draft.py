@@ -1,9 +1,9 @@
-"""Take the sentences out of a draft whose figures the passages that they cite do not state."""
+"""Take the sentences out of a draft whose figures or names the passages that they cite do not state."""
 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from carag.generation.held.judge import Unheld, why_not
 from carag.generation.held.stated import stated_in
@@ -18,6 +18,12 @@ if TYPE_CHECKING:
     from carag.generation.generator import Draft
     from carag.generation.held.stated import Stated
     from carag.retrieval.evidence import Passage
+
+
+_NAME: Final = re.compile(r"\w*[^\W\d_a-zà-öø-ÿ]\w*")
+"""A word with a capital letter."""
+_OPENING: Final = re.compile(r"[\W_]*\w+")
+"""The first word of a sentence, whose capital letter says nothing."""
 
 
 class Held(NamedTuple):
@@ -58,10 +64,17 @@ def held(question: str, draft: Draft, passages: Sequence[Passage]) -> Held:
     def why(one: _Sentence) -> Unheld | None:
         said = draft.text[one.start : one.end]
         bare = without_marks(said).strip()
-        if said == draft.worked or not (figures(bare) or times_in(bare)):
+        names = _names(bare)
+        if said == draft.worked or not (names or figures(bare) or times_in(bare)):
             return None
         cited = [at for at in one.cited if 0 <= at < len(passages)]
         if any(_has(passages[at], bare) for at in cited):
+            return None
+        if not names <= _words_of(
+            question, *map(_shown, map(passages.__getitem__, cited or range(len(passages))))
+        ):
+            return Unheld.NAME_NOT_STATED
+        if not (figures(bare) or times_in(bare)):
             return None
         stated.update({at: stated_in(passages[at]) for at in cited if at not in stated})
         return (
@@ -73,6 +86,22 @@ def held(question: str, draft: Draft, passages: Sequence[Passage]) -> Held:
     judged = [(one, why(one)) for one in _sentences(draft)]
     left_out = tuple(reason for _, reason in judged if reason is not None)
     return Held(_without(draft.text, judged) if left_out else draft.text, left_out)
+
+
+def _names(sentence: str) -> frozenset[str]:
+    """Return the words with capital letters after the first word, in lower case."""
+    opening = _OPENING.match(sentence)
+    return frozenset(map(str.lower, _NAME.findall(sentence, opening.end() if opening else 0)))
+
+
+def _words_of(*texts: str) -> frozenset[str]:
+    return frozenset(word for text in texts for word in re.findall(r"\w+", text.lower()))
+
+
+def _shown(passage: Passage) -> str:
+    """Return everything about a passage that a generator may have seen."""
+    head = "" if passage.head is None else passage.head.text
+    return " ".join((passage.text, head, passage.company, passage.form, passage.document, passage.source))
 
 
 def _sentences(draft: Draft) -> list[_Sentence]:

@@ -33,6 +33,8 @@ class Unheld(StrEnum):
     """A figure that the cited passages state of something else."""
     NOT_CITED = "NOT_CITED"
     """A figure in a sentence that cites no passage."""
+    NAME_NOT_STATED = "NAME_NOT_STATED"
+    """A name, or another word with a capital letter, that neither the cited passages nor the question has."""
 
 
 _MOST_ROUNDED: Final = 0.05

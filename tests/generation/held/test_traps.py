@@ -21,7 +21,16 @@ GREW = "The rate was raised from 4 per cent to 5 per cent. Revenue was $1.0 bill
 LABELLED = "(in millions) | 2023 | 2022\nReceivables, net of allowance of $495 and $633 | $ 37,420 | $ 44,261\nCash receipts from customers | $ 313 | $ 284"
 OUT, UNIT, WHEN, LABEL = Unheld.NOT_IN_PASSAGE, Unheld.OTHER_UNIT, Unheld.OTHER_PERIOD, Unheld.OTHER_LABEL
 
+NAME = Unheld.NAME_NOT_STATED
+EMBASSY = "The embassy of Poland is open on weekdays. Visitors bring a passport."
+
 CASES: list[tuple[str, str, Unheld | None]] = [
+    (EMBASSY, "The embassy of Poland is open from Monday to Friday", NAME),
+    (EMBASSY, "The capital of Poland is Warsaw", NAME),
+    (EMBASSY, "The symbol of sodium is Na", NAME),
+    (EMBASSY, "Its embassy is that of POLAND", None),
+    (EMBASSY, "Weekdays are when visitors from Poland come", None),
+    (ROYALTY, "The licensee, Acme Labs, pays a royalty of 5% of net sales", NAME),
     (ROYALTY, "The licensee paid a milestone payment of $4,000,000", None),
     (ROYALTY, "The licensee pays $4,000,000 in royalty", LABEL),
     (ROYALTY, "The milestone payment was 5%", LABEL),
