@@ -224,9 +224,9 @@ def _judge(question: str, draft: Draft, passages: tuple[Passage, ...]) -> Answer
         if not cited:
             return Declined(
                 DeclineCode.FIGURES_NOT_STATED,
-                "Every sentence of the generator's draft has a name or a figure that the passages it cites do not state, or "
-                "not of this, for this time or in this unit, so none is shown. Read the passages themselves, or rephrase "
-                "the question.",
+                "Every sentence of the generator's draft has a name or a figure that the passages it cites do not "
+                "state, or not of this, for this time or in this unit, so none is shown. Read the passages themselves, "
+                "or rephrase the question.",
                 left_out,
             )
     citations = tuple(citation_of(position, passages[position]) for position in cited)
