@@ -1,4 +1,4 @@
-"""Train and measure the reader that comes with CARAG.
+"""Train and measure a reader of our own.
 
 python -m bench.reader.train --shared PATH --fitz WHEEL --conj FILE --work DIR     # seeded; goes on where it stopped
 python -m bench.reader.measure --shared PATH --fitz WHEEL                           # what ships, as an engine runs it

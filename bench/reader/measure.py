@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bench.reader import area
+from bench.reader.reader import WEIGHTS, Reader
 from bench.reader.sources import (
     UNSEEN_REQUIREMENTS,
     WRITTEN,
@@ -33,7 +34,6 @@ from bench.reader.sources import (
     plain,
 )
 from carag import Engine, Session
-from carag.retrieval.reader import Reader
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -50,11 +50,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.reader.measure", description=__doc__)
     for name in ("--shared", "--fitz"):
         parser.add_argument(name, type=Path, required=True)
-    parser.add_argument("--weights", type=Path, help="instead of those that ship")
+    parser.add_argument("--weights", type=Path, default=WEIGHTS)
     parser.add_argument("--only", nargs="*", default=[*MEASURES])
+    parser.add_argument("--every", type=int, default=1, help="for order: one question in so many")
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
-    reader = Reader(threads=2) if options.weights is None else Reader(threads=2, weights=options.weights)
+    reader = Reader(threads=2, weights=options.weights)
     found = {}
     for name in options.only:
         begin = time.process_time()
@@ -130,7 +131,7 @@ def circular_passages(shared: Path, questions: Sequence[str]) -> list[list[str]]
 
 def order(reader: Reader, options: Any) -> dict[str, Any]:
     """Count how often a fact of the answer is in the first eight of twenty passages, before and after."""
-    questions = [one for one in lines(PROJECT) if one["kind"] == "on" and one["facts"]]
+    questions = [one for one in lines(PROJECT) if one["kind"] == "on" and one["facts"]][:: options.every]
     texts = circular_passages(options.shared, [one["question"] for one in questions])
     counts = np.zeros((2, 3))
     for one, some in zip(questions, texts, strict=True):

@@ -1,22 +1,21 @@
 """Read a passage beside a question or a claim, to tell whether it answers the one or supports the other.
 
-The reader is all-MiniLM-L6-v2, whose file the embedder pins, after every matrix has been moved by a product of two
-thin ones that were learnt (Hu et al., *LoRA*, ICLR 2022; here cut from whole updates), with three heads on top. Only
-the thin matrices and the heads are shipped, under 6 MB. ``bench/reader/README.md`` is the model's card: data,
-licences, figures, limits; ``bench/reader/train.py`` makes the file again.
+The reader is all-MiniLM-L6-v2, whose file the embedder pins, after every matrix has been moved by an update that was
+learnt, with three heads on top. Updates and heads are kept in four bits, 4.7 MB. README.md is the model's card;
+``train`` makes the file again.
 
 Every token is marked by whether it stands in the other text too, and whether it is a number. The marks are rows of the
-table that BERT keeps for the two segments, which is larger here. onnxruntime takes all of these in place of what the
-file says (``SessionOptions.add_initializer``), so the graph that runs is the embedder's own.
+table that BERT keeps for the two segments, which is larger here. The graph that runs is the embedder's own, with these
+values in place of what the file says.
 """
 
 from __future__ import annotations
 
 import hashlib
 from concurrent.futures import ThreadPoolExecutor
-from importlib.resources import files
 from io import BytesIO
 from itertools import pairwise
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
@@ -29,12 +28,12 @@ from carag.retrieval.model_files import fingerprint, tokenizer_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path
 
     from numpy.typing import NDArray
-    from onnxruntime import InferenceSession
+    from onnxruntime import InferenceSession, OrtValue
 
 
+WEIGHTS: Final = Path(__file__).with_name("weights.npz")
 HIDDEN: Final = 384
 TOKENS: Final = 192
 """In a pair, its three special tokens included; what the reader was trained with."""
@@ -76,7 +75,7 @@ class Encoded(NamedTuple):
 
 
 class Reader:
-    """Judges passages with the weights that come with CARAG; ModelUnavailable if a model file is missing or altered.
+    """Judges passages; ModelUnavailable if a file of the embedder is missing or altered.
 
     Examples
     --------
@@ -90,10 +89,10 @@ class Reader:
     name: Final = "carag-reader-1"
     remote: Final = False
 
-    def __init__(self, *, threads: int = 1, weights: Path | None = None) -> None:
-        content = (weights or files("carag.retrieval") / "reader.npz").read_bytes()
+    def __init__(self, *, threads: int = 1, weights: Path = WEIGHTS) -> None:
+        content = weights.read_bytes()
         with np.load(BytesIO(content), allow_pickle=False) as kept:
-            learnt = {name: kept[name].astype(np.float32) for name in kept.files}
+            learnt = dict(_unpacked({name: kept[name] for name in kept.files}))
         self.fingerprint = fingerprint(
             self.name,
             hashlib.sha256(content).hexdigest(),
@@ -107,7 +106,7 @@ class Reader:
             head: tuple(learnt.pop(f"{head}.{part}") for part in ("in", "shift", "out", "bias"))
             for head in ("holds", "stance", "order")
         }
-        self._session = _session(learnt)
+        self._session, self._types = _session(learnt)
         self._threads = threads
 
     def holds(self, question: str, texts: Sequence[str]) -> list[float]:
@@ -211,50 +210,61 @@ def softmax(logits: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(powers / powers.sum(axis=1, keepdims=True))
 
 
-def _session(weights: Mapping[str, NDArray[np.float32]]) -> InferenceSession:
+def _unpacked(kept: Mapping[str, NDArray[Any]]) -> Iterator[tuple[str, NDArray[np.float32]]]:
+    """Yield the weights; of a matrix, numbers from 1 to 15, two to a byte, and a scale for each column."""
+    for name, value in kept.items():
+        stem, _, part = name.rpartition(".")
+        if part == "q":
+            whole = np.stack([value >> 4, value & 15], axis=1).reshape(-1, value.shape[1]).astype(np.float32)
+            yield stem, (whole - 8) * kept[f"{stem}.s"].astype(np.float32)
+        elif part != "s" or f"{stem}.q" not in kept:
+            yield name, value.astype(np.float32)
+
+
+def _session(weights: Mapping[str, NDArray[np.float32]]) -> tuple[InferenceSession, OrtValue]:
+    """Return the session, and a table that it refers to without keeping it alive."""
     from onnxruntime import InferenceSession, OrtValue, SessionOptions
 
-    graph = MiniLm.files[0].read()
-    base = dict(initializers(graph))
-    replaced: dict[str, NDArray[Any]] = {}
+    graph = bytearray(MiniLm.files[0].read())
+    base = dict(initializers(memoryview(graph)))  # views: what is written to them is written to the graph
     for name in MATRICES:
-        matrix = base[f"{name}_q"] * base[f"{name}_scale"] + weights[f"{name}.a"] @ weights[f"{name}.b"]
+        matrix = base[f"{name}_q"] * base[f"{name}_scale"] + weights[name]
         scale = np.abs(matrix).max(axis=0, keepdims=True) / 127
-        replaced[f"{name}_q"] = np.rint(matrix / scale).astype(np.int8)
-        replaced[f"{name}_scale"] = scale.astype(np.float32)
-    replaced |= {name: weights[name] for name in weights if name in base}
+        base[f"{name}_q"][:] = np.rint(matrix / scale)
+        base[f"{name}_scale"][:] = scale
+    for name in base.keys() & weights.keys() - {TYPES}:
+        base[name][:] = weights[name]
     options = SessionOptions()
     options.intra_op_num_threads = 1  # each thread takes whole windows
     options.log_severity_level = 3
-    values = {name: OrtValue.ortvalue_from_numpy(value) for name, value in replaced.items()}
-    for name, value in values.items():
-        options.add_initializer(name, value)
-    session = InferenceSession(graph, options, providers=["CPUExecutionProvider"])
-    session.carag_values = values  # onnxruntime keeps no reference to what it was given
-    return session
+    # Of another shape, so not in place. What constants are made of could not be given this way: onnxruntime 1.32 folds
+    # them from the file's values.
+    types = OrtValue.ortvalue_from_numpy(weights[TYPES])
+    options.add_initializer(TYPES, types)
+    return InferenceSession(bytes(graph), options, providers=["CPUExecutionProvider"]), types
 
 
-def initializers(graph: bytes) -> Iterator[tuple[str, NDArray[Any]]]:
+def initializers(graph: bytes | memoryview) -> Iterator[tuple[str, NDArray[Any]]]:
     """Read float32 and int8 tensors of an ONNX model (onnx.proto: ModelProto.graph 7, GraphProto.initializer 5)."""
     kinds = {1: np.float32, 3: np.int8}
     for graph_field in (value for number, value in _fields(graph) if number == 7):
         for tensor in (value for number, value in _fields(graph_field) if number == 5):
             shape: list[int] = []
-            kind, name, raw = 0, "", b""
+            kind, name, raw = 0, "", memoryview(b"")
             for number, value in _fields(tensor):
                 if number == 1:  # dims
                     shape += [value] if isinstance(value, int) else _varints(value)
                 elif number == 2:  # data_type
                     kind = value
                 elif number == 8:
-                    name = value.decode()
+                    name = bytes(value).decode()
                 elif number == 9:  # raw_data
                     raw = value
             if kind in kinds and raw:
                 yield name, np.frombuffer(raw, kinds[kind]).reshape(shape)
 
 
-def _fields(message: bytes) -> Iterator[tuple[int, Any]]:
+def _fields(message: bytes | memoryview) -> Iterator[tuple[int, Any]]:
     """Walk the fields of a Protocol Buffers message: varints as int, what has a length as bytes, fixed ones skipped."""
     at = 0
     while at < len(message):
@@ -271,7 +281,7 @@ def _fields(message: bytes) -> Iterator[tuple[int, Any]]:
             at += 8 if kind == 1 else 4
 
 
-def _varint(message: bytes, at: int) -> tuple[int, int]:
+def _varint(message: bytes | memoryview, at: int) -> tuple[int, int]:
     value = shift = 0
     while True:
         byte = message[at]
@@ -281,7 +291,7 @@ def _varint(message: bytes, at: int) -> tuple[int, int]:
             return value, at
 
 
-def _varints(packed: bytes) -> list[int]:
+def _varints(packed: bytes | memoryview) -> list[int]:
     found, at = [], 0
     while at < len(packed):
         value, at = _varint(packed, at)
