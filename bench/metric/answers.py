@@ -75,8 +75,8 @@ def contracts(data: Path, embedder: KeptEmbedder) -> dict[str, Any]:
 
 def regression(found: Sequence[Excerpt]) -> dict[str, Any]:
     """Return the agreement of a logistic regression over TF-IDF, each use judged by what the others taught."""
-    from sklearn.feature_extraction.text import TfidfVectorizer  # type: ignore[import-untyped]
-    from sklearn.linear_model import LogisticRegression  # type: ignore[import-untyped]
+    from sklearn.feature_extraction.text import TfidfVectorizer
+    from sklearn.linear_model import LogisticRegression
 
     decided = [one for one in found if one.is_compliant is not None]
     texts = [" ".join(sorted(one.turns)) for one in decided]  # turns are drawn; their order tells nothing

@@ -35,8 +35,8 @@ _SHORTEST: Final = 20
 
 def tfidf(train: Sequence[Contract], test: Sequence[Contract]) -> NDArray[np.int64]:
     """Fit a model for each requirement to ``train``, and judge ``test``: ``(contracts, requirements)``."""
-    from sklearn.feature_extraction.text import TfidfVectorizer  # type: ignore[import-untyped]
-    from sklearn.linear_model import LogisticRegression  # type: ignore[import-untyped]
+    from sklearn.feature_extraction.text import TfidfVectorizer
+    from sklearn.linear_model import LogisticRegression
 
     claims = [pair.hypothesis for pair in train[0].pairs]
     words = TfidfVectorizer(sublinear_tf=True, min_df=2).fit([" ".join(one.spans) for one in train] + claims)
