@@ -52,7 +52,7 @@ def main() -> None:
         parser.add_argument(name, type=Path, required=True)
     parser.add_argument("--weights", type=Path, default=WEIGHTS)
     parser.add_argument("--only", nargs="*", default=[*MEASURES])
-    parser.add_argument("--every", type=int, default=1, help="for order: one question in so many")
+    parser.add_argument("--every", type=int, default=1, help="for order: take every Nth question")
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     reader = Reader(threads=2, weights=options.weights)

@@ -166,7 +166,7 @@ FAILING: dict[str, Callable[[Engine], tuple[object, str, Any]]] = {
     "the answer's text": lambda engine: (
         engine.requests.guarded.generator,
         "generate",
-        lambda _, passages, __: Draft(f"{passages[0].text}\ud800 [1]", (0,)),
+        lambda _, passages, __: Draft(f"it says\ud800 [1]. {passages[0].text} [1]", (0,)),
     ),
 }
 

@@ -100,8 +100,10 @@ def test_the_same_model_gives_the_canaries_away_elsewhere(parroted: list[Row]) -
     """Otherwise the test above could not fail."""
     attacked = by_system(parroted, "adversary:")
     for system in ("vanilla", "prefilter-rbac", "carag-withheld-text"):
-        assert any(row.canaries_disclosed for row in attacked[system]), system
         assert any(row.touched for row in attacked[system]), system
+        # A model that is shown withheld text repeats it, but a name that no passage it cites has does not leave.
+        is_held = system == "carag-withheld-text"
+        assert is_held is not any(row.canaries_disclosed for row in attacked[system]), system
 
 
 def test_every_attack_was_made_on_every_system(parroted: list[Row]) -> None:
