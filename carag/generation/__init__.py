@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from carag.generation.guarded import GuardedGenerator as GuardedGenerator
     from carag.generation.guarded import ToldCode as ToldCode
     from carag.generation.guarded import citation_of as citation_of
-    from carag.generation.held import Unheld as Unheld
+    from carag.generation.held.judge import Unheld as Unheld
     from carag.generation.local import LocalLlama as LocalLlama
     from carag.generation.marks import cited_positions as cited_positions
     from carag.generation.openai import OpenAiGenerator as OpenAiGenerator
@@ -40,7 +40,7 @@ else:
             "generator": "Draft Generator Stop",
             "guarded": "ANSWERED Answered Citation DeclineCode Declined GuardedGenerator MODEL_CALLED ToldCode UNGATED "
             "citation_of",
-            "held": "Unheld",
+            "held.judge": "Unheld",
             "local": "LocalLlama",
             "marks": "cited_positions",
             "openai": "OpenAiGenerator",

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from carag.generation.generator import Draft, Generator
-    from carag.generation.held import Unheld
+    from carag.generation.held.judge import Unheld
     from carag.retrieval.confidence.gate import ConfidenceGate
     from carag.retrieval.evidence import Evidence, Passage, Topic, Words
 

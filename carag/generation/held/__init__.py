@@ -3,6 +3,5 @@
 from __future__ import annotations
 
 from carag.generation.held.draft import Held, held
-from carag.generation.held.judge import Unheld
 
-__all__ = ["Held", "Unheld", "held"]
+__all__ = ["Held", "held"]

@@ -6,7 +6,8 @@ from __future__ import annotations
 import pytest
 
 from carag.generation.generator import Draft
-from carag.generation.held import Unheld, held
+from carag.generation.held import held
+from carag.generation.held.judge import Unheld
 from tests.generation.conftest import build_passage
 
 ROYALTY = (
