@@ -1,4 +1,4 @@
-"""Measure the reader as an engine runs it, on questions and claims that it was not trained with.
+"""Measure the reader on questions and claims that it was not trained with.
 
     python -m bench.reader.measure --shared PATH --fitz fitz_gov.whl [--weights reader.npz] [--out FILE]
 
