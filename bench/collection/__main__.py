@@ -69,9 +69,9 @@ def opened(profile: str, work: Path) -> Engine:
     return engine
 
 
-def admitted(store: Path, engine: Engine, session: Session) -> set[str]:
+def admitted(store: Path, engine: Engine, session: Session, now: datetime = NOW) -> set[str]:
     """Return the documents of the store's rows that the session's masks admit."""
-    decision = infer(session, engine.profile.table, now=NOW)
+    decision = infer(session, engine.profile.table, now=now)
     query = (
         "SELECT DISTINCT accession_number, labels.word, valid_from, valid_to FROM labels JOIN chunks USING (key) "
         "JOIN filings USING (filing) WHERE known_to IS NULL"

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 PROJECT = Path(__file__).parents[1] / "circulars" / "questions.jsonl"
 HELD = Path(__file__).with_name("held")
-"""Written by others than those who wrote the training data, and before the weights were trained."""
+"""Written by others than those who wrote the training data, while the first run trained, without sight of it."""
 _FOUND = 20
 
 

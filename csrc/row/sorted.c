@@ -10,8 +10,8 @@
  * reader tests the word and the terms of every row that comes through, and also reads the rows that were moved since the
  * catalog was made, or added since this was.
  *
- * It takes dim / 8 + 12 bytes a row, 8 a class, and a tenth of a second for a million rows of 128 dimensions on one thread. It pays
- * where words have many rows. Where they have few, it is not made.
+ * It takes dim / 8 + 12 bytes a row, 8 a class, and a tenth of a second for a million rows of 128 dimensions on one
+ * thread. It pays where words have many rows. Where they have few, it is not made.
  */
 #include "carag_internal.h"
 #include "hash.h"

@@ -28,8 +28,7 @@
  * million rows, a tenth or a twentieth of them admissible, in half the time. No cell is passed over then: a pack holds
  * rows of five or six, one of which is nearly always within reach. Where audiences close most of what the words open, the
  * copy's rows of the open classes are read: with 49,000 classes, one row in twenty open, in a sixth of the time that marks
- * took. Rejected: codes row by row, class by class; they were
- * no faster than packs of cells. Rejected: that thousands of rows wait, and are scored in rounds, the most promising first;
+ * took. Rejected: codes row by row, class by class; they were no faster than packs of cells. Rejected: that thousands of rows wait, and are scored in rounds, the most promising first;
  * a quarter fewer codes are read, but too late to be fetched ahead, and a million rows take a fifth longer.
  *
  * What is read, and what comes through, follows from counts and integer sums that are the same on every kernel, so the
@@ -248,6 +247,14 @@ static void scan_classes(carag_scan *job)
     }
 }
 
+static void scan_passing_words(carag_scan *job)
+{
+    const carag_sorted *sorted = job->reader->view->sorted;
+    for (uint32_t w = 0; w < sorted->count; w++)
+        if (carag_word_passes(job->selection->test.predicate, sorted->words[w]))
+            scan_places(job, sorted->firsts[w], sorted->firsts[w] + sorted->sizes[w]);
+}
+
 /* A row of which the copy does not say where to look for it. */
 static void let_wait_if_open(carag_scan *job, uint32_t row)
 {
@@ -271,9 +278,8 @@ static void scan_words(carag_scan *job)
         job->scratch->aways[c] = CONFIDENCE * carag_sight_of(view->cells, job->scratch, c).away;
     if (carag_is_cut(job->selection))
         scan_classes(job);
-    for (uint32_t w = 0; !carag_is_cut(job->selection) && w < sorted->count; w++)
-        if (carag_word_passes(job->selection->test.predicate, sorted->words[w]))
-            scan_places(job, sorted->firsts[w], sorted->firsts[w] + sorted->sizes[w]);
+    else
+        scan_passing_words(job);
     const uint32_t moved = atomic_load_explicit(&catalog->moved_count, memory_order_acquire);
     for (uint32_t i = 0; i < moved; i++)
         let_wait_if_open(job, catalog->moved[i].row);

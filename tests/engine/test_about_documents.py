@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sqlite3
 import tempfile
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -13,11 +12,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bench.collection.__main__ import admitted
 from carag import Document, Engine, Outcome, Session
 from carag.audit import Record, Verdict, verify_receipt
 from carag.generation.collection.lists import MOST_COUNTED, MOST_LISTED
 from carag.labelling.document import Act, ActKind
-from carag.policy import infer
 from tests.engine.documents import Clock, Counting
 from tests.sizes import examples
 
@@ -77,24 +76,6 @@ def store_of(rows: Sequence[dict[str, Any]], home: str) -> Engine:
     return engine
 
 
-def admitted(engine: Engine, home: str, session: Session) -> list[str]:
-    """The documents of the store's rows that the session's masks admit, without CARAG's index."""
-    decision = infer(session, engine.profile.table, now=NOW)
-    query = (
-        "SELECT accession_number, labels.word, valid_from, valid_to FROM labels JOIN chunks USING (key) "
-        "JOIN filings USING (filing) WHERE known_to IS NULL"
-    )
-    with sqlite3.connect(Path(home) / "corpus.db") as sql:
-        rows = sql.execute(query).fetchall()
-    return sorted(
-        {
-            id_
-            for id_, word, since, until in rows
-            if since <= decision.as_of < until and any(mask.admits(word) for mask in decision.policy.masks)
-        }
-    )
-
-
 def meets(row: dict[str, Any], kind: str, team: str, words: str, time: str) -> bool:
     stated, (first, last) = row["metadata"], TIMES[time]
     return (
@@ -120,7 +101,7 @@ def test_lists_and_counts_are_those_of_the_rows_under_the_mask(
     text = f"{verb} {plural}{' of the ' if team else ''}{team}{words}{time}?"
     session = Session(role=cell[0], purpose=cell[1])
     with tempfile.TemporaryDirectory() as home, store_of(rows, home) as engine:
-        known = admitted(engine, home, session)
+        known = sorted(admitted(Path(home), engine, session, NOW))
         titled = [rows[int(id_[2:])]["metadata"]["title"].casefold().split() for id_ in known]
         values = {one for id_ in known for one in rows[int(id_[2:])]["metadata"].values()}
         answer = engine.ask(text, session)

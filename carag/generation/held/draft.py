@@ -60,21 +60,24 @@ def held(question: str, draft: Draft, passages: Sequence[Passage]) -> Held:
     Held(text='The milestone payment was $4 million [1].', left_out=(<Unheld.OTHER_LABEL: 'OTHER_LABEL'>,))
     """
     stated: dict[int, list[Stated]] = {}
+    asked = _words_of(question)
+    shown: dict[int, frozenset[str]] = {}
 
     def why(one: _Sentence) -> Unheld | None:
         said = draft.text[one.start : one.end]
         bare = without_marks(said).strip()
-        names = _names(bare)
-        if said == draft.worked or not (names or figures(bare) or times_in(bare)):
+        names, has_figures = _names(bare), bool(figures(bare) or times_in(bare))
+        if said == draft.worked or not (names or has_figures):
             return None
         cited = [at for at in one.cited if 0 <= at < len(passages)]
         if any(_has(passages[at], bare) for at in cited):
             return None
-        if not names <= _words_of(
-            question, *map(_shown, map(passages.__getitem__, cited or range(len(passages))))
-        ):
-            return Unheld.NAME_NOT_STATED
-        if not (figures(bare) or times_in(bare)):
+        if names := names - asked:
+            among = cited or range(len(passages))
+            shown.update({at: _words_of(_shown(passages[at])) for at in among if at not in shown})
+            if not names <= frozenset().union(*map(shown.__getitem__, among)):
+                return Unheld.NAME_NOT_STATED
+        if not has_figures:
             return None
         stated.update({at: stated_in(passages[at]) for at in cited if at not in stated})
         return (
@@ -94,8 +97,8 @@ def _names(sentence: str) -> frozenset[str]:
     return frozenset(map(str.lower, _NAME.findall(sentence, opening.end() if opening else 0)))
 
 
-def _words_of(*texts: str) -> frozenset[str]:
-    return frozenset(word for text in texts for word in re.findall(r"\w+", text.lower()))
+def _words_of(text: str) -> frozenset[str]:
+    return frozenset(re.findall(r"\w+", text.lower()))
 
 
 def _shown(passage: Passage) -> str:
