@@ -145,9 +145,11 @@ class Catalogue:
                 self.declared, self._fields, self._known = declared, fields, None
 
     def forget(self) -> None:
-        """Read all documents again at the next refresh, because some were erased."""
+        """Read all documents again, because some were erased; until they are read, questions are read as before."""
+        declared, known = self.declared, self._begun()
+        self._follow(known)
         with self._lock:
-            self._known = None
+            self._known = known if declared is self.declared else None
 
     def refresh(self) -> None:
         """Read new documents from the store, or all of them the first time and after the public table was replaced.
