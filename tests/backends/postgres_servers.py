@@ -139,8 +139,8 @@ def postgres_servers(
         for _ in range(count):
             directory = Path(tempfile.mkdtemp(prefix="carag-pg-"))
             undo.callback(shutil.rmtree, directory, ignore_errors=True)
-            if user() is not None:
-                shutil.chown(directory, user())
+            if (owner := user()) is not None:
+                shutil.chown(directory, owner)
             servers.append(Server(directory, syncs=syncs, settings=settings))
             servers[-1].create()
             undo.callback(servers[-1].kill)
