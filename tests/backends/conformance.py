@@ -510,10 +510,11 @@ class Conformance:
     def test_a_purge_leaves_no_byte_of_deleted_rows(self, build):
         """In single or half precision, nor an earlier epoch; what is live stays, and changes go on."""
         # No other test's, and each as long as a random vector must be so that no server's compression shortens it.
-        rows = plain_rows(60, 32, seed=11)
+        canaries = examples(200, least=20)
+        rows = plain_rows(3 * canaries, 32, seed=11)
         world = World.of(rows)
         backend, checked = build(world)
-        gone = list(range(0, 60, 3))
+        gone = list(range(0, 3 * canaries, 3))
         single, half = ({as_stored(rows.vectors[key])[at] for key in gone} for at in (0, 1))
         there = self.stored(backend, single | half)
         assert there >= single or there >= half
@@ -526,11 +527,11 @@ class Conformance:
         assert len(set(checked.beyond)) == len(checked.beyond)
         world.index.delete(gone)
         queries = rows.vectors[:5]
-        expected = world.index.search(queries, 60, EVERYTHING, plan="exact")
-        assert_equal(expected, checked.search(queries, 60, EVERYTHING, plan=self.exact(backend)))
+        expected = world.index.search(queries, 3 * canaries, EVERYTHING, plan="exact")
+        assert_equal(expected, checked.search(queries, 3 * canaries, EVERYTHING, plan=self.exact(backend)))
         early = admitted_at(before.words, EVERYTHING, 0, None)
         with pytest.raises(BackendUnavailable, match="gone"):
             backend.search(queries, 5, early, plan=self.exact(backend), at=before.epoch - 1)
-        checked.add(plain_rows(1, 32, seed=1, first=100), batch="more")
-        world.labels[100] = policy_word(1)
-        assert checked.search(queries, 60, EVERYTHING).stats.admissible == 41
+        checked.add(plain_rows(1, 32, seed=1, first=1_000), batch="more")
+        world.labels[1_000] = policy_word(1)
+        assert checked.search(queries, 3 * canaries, EVERYTHING).stats.admissible == 2 * canaries + 1
