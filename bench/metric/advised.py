@@ -24,7 +24,7 @@ from bench.metric.kept import Kept
 from bench.metric.measures import confusion, f1_by_threshold, interval, kappa
 from bench.metric.models import Bm25, embedders, judges, rerankers
 from bench.metric.retrieval import DECIDES, KS, retrieval
-from carag.evaluation.regulatory import ChunkerConfig, SessionVerdict
+from carag.evaluation.regulatory import ChunkerConfig, SessionVerdict, Variant
 from carag.evaluation.regulatory.chunks import paper_chunks
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ def main() -> None:
             file.write(f"{run['date']} {run['commit']}\n")
     models = Models(Kept(given.cache), articles)
     parts = {name: measured(name, pairs, articles, models) for name, pairs in halves.items()}
-    whole = [pair for pairs in halves.values() for pair in pairs]
+    whole = _in_order(pair for pairs in halves.values() for pair in pairs)
     (given.out / "ADVISED.md").write_text(page(parts, whole, models.absent, run), encoding="utf-8")
 
 
@@ -120,7 +120,11 @@ def read(path: Path) -> list[Pair]:
     for row in map(json.loads, text.splitlines()):
         labels = Labels(**row["first"]), Labels(**row["second"])
         found.append(Pair(row["id"], int(row["session"][1:]), row["query"], row["response"], labels))
-    return sorted(found, key=lambda one: (one.session, one.id))
+    return _in_order(found)
+
+
+def _in_order(pairs: Iterable[Pair]) -> list[Pair]:
+    return sorted(pairs, key=lambda one: (one.session, one.id))
 
 
 def agreement(pairs: Sequence[Pair]) -> dict[str, Interval]:
@@ -259,6 +263,7 @@ def _part(name: str, part: dict[str, Any]) -> str:
     searched, judged, both = part["retrieval"], part["classification"], part["joint"]
     figures = [*(f"recall@{k}" for k in KS), "MRR", *(f"nDCG@{k}" for k in KS[1:])]
     best = sorted(both["figures"].items(), key=lambda one: -one[1]["kappa"].value)[:8]
+    stance = [(of, one) for of, one in both["figures"].items() if one["variant"] == Variant.STANCE]
     constant = [(f"*{one}*", both[one]) for one in ("always compliant", "never compliant")]
     tables = [
         f"## The {name} half: {part['pairs']} answers",
@@ -292,10 +297,18 @@ def _part(name: str, part: dict[str, Any]) -> str:
             ([f"`{of}`", *(f"{at:.2f}" for at in some)] for of, some in part["curves"].items()),
         ),
         f"Together: the verdict on each answer, n = {both['n']}, of which {both['compliant']} are compliant; the eight "
-        f"greatest of {len(both['figures'])} combinations, and constant answers.",
+        f"greatest of {len(both['figures'])} combinations, `stance`, and constant answers.",
         table(
-            ["combination", "accuracy", "kappa"],
-            ([of, _shown(one["accuracy"]), _shown(one["kappa"])] for of, one in [*best, *constant]),
+            ["combination", "accuracy", "kappa", "compliant / not / irrelevant / no verdict"],
+            (
+                [
+                    of,
+                    _shown(one["accuracy"]),
+                    _shown(one["kappa"]),
+                    " / ".join(map(str, one["said"].values())),
+                ]
+                for of, one in [*best, *stance, *constant]
+            ),
         ),
     ]
     return "\n\n".join(tables) + "\n"
