@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import carag
 from carag.backends import Checked
-from carag.evaluation.cases.corpus import BuiltCorpus, build_corpus, names_of, source_of
+from carag.evaluation.cases.corpus import BuiltCorpus, build_corpus, named_filings, names_of, source_of
 from carag.evaluation.cases.ground_truth import GroundTruth
+from carag.evaluation.cases.manifest import manifest_bytes, manifest_sha256, read_manifest, with_chunks
 from carag.evaluation.cases.pairs import Pair, cross, pairs_for_model
 from carag.evaluation.cases.synthetic import built_pairs
 from carag.evaluation.judge import judge_by_name
@@ -59,6 +60,7 @@ class Settings:
     size: str  # one of :data:`~carag.evaluation.cases.corpus.SIZES`
     cache: Path  # where corpora are kept between runs
     data: Path | None = None  # the directory with ``edgar/``; not for ``small``
+    manifest: Path | None = None  # which names the filings of the corpus, instead of the rule of its size
     embedder: str = "minilm"
     gate: float | None = (
         None  # least similarity of an answerable question; None for the embedder's calibration
@@ -83,7 +85,7 @@ class Settings:
 
     def identity(self) -> dict[str, Any]:
         """Return all settings that the rows of our systems depend on, as JSON values."""
-        left_out = {"backend", "cache", "data", "judge", "judge_pairs", "own", "systems"}
+        left_out = {"backend", "cache", "data", "judge", "judge_pairs", "manifest", "own", "systems"}
         named = {one.name: getattr(self, one.name) for one in fields(self) if one.name not in left_out}
         if self.backend is not None:  # the rest may contain a secret
             named["backend"] = self.backend.partition("://")[0]
@@ -100,6 +102,8 @@ def check_requirements(settings: Settings) -> None:
     extras = dict.fromkeys(_EXTRA_OF_MODEL[name] for name in models if name in _EXTRA_OF_MODEL)
     require("the benchmark", "bench", *extras)
     source_of(settings.size, settings.data)
+    if settings.manifest is not None:
+        named_filings(settings.manifest, settings.data)
 
 
 def run(
@@ -132,6 +136,8 @@ def run(
     searched = searched or Searched.beside(settings.backend)
     own = {one.name: one.source_sha256 for one in settings.own}
     identity = {**settings.identity(), "names": names_of(settings.size, settings.data).sha256}
+    if settings.manifest is not None:
+        identity["manifest"] = manifest_sha256(read_manifest(settings.manifest))
     with PartialRows(out, identity, own) as rows:
         runner = Runner(rows, chosen, settings.seed, say)
         built = build_corpus(
@@ -139,6 +145,7 @@ def run(
             cache=settings.cache,
             embedder=chosen,
             data=settings.data,
+            manifest=settings.manifest,
             seed=settings.seed,
             say=say,
         )
@@ -174,7 +181,9 @@ def run(
                 second.ask(some, runner)
             trials, where = this.trials()
             found = rows.finish(out / "rows.jsonl")
-            metadata = this.metadata(trials, compared, found, where)
+            manifest = with_chunks(built.filings, truth.row_at)
+            metadata = this.metadata(trials, compared, found, where, manifest_sha256(manifest))
+    (out / "manifest.jsonl").write_bytes(manifest_bytes(manifest))
     (out / "words.json").write_text(json.dumps(words, sort_keys=True, separators=(",", ":")) + "\n", "utf-8")
     (out / "run.json").write_text(metadata.to_json(), "utf-8")
     write_files(out / "rows.jsonl", out)
@@ -301,7 +310,12 @@ class _Run:
         return (*plain, fused), where
 
     def metadata(
-        self, trials: tuple[Trials, ...], compared: Comparison | None, rows: list[Row], where: str
+        self,
+        trials: tuple[Trials, ...],
+        compared: Comparison | None,
+        rows: list[Row],
+        where: str,
+        manifest: str,
     ) -> RunMetadata:
         names = self.built.names
         filed = sorted(day for row in range(len(self.truth)) if (day := self.truth.public_day(row)))
@@ -323,6 +337,7 @@ class _Run:
             machine=machine_name(),
             version=carag.__version__,
             rows_sha256=rows_sha256(rows),
+            manifest_sha256=manifest,
             trials=trials,
             worlds=None
             if compared is None
