@@ -15,7 +15,7 @@ from carag.evaluation.cases.corpus import BuiltCorpus, build_corpus, named_filin
 from carag.evaluation.cases.ground_truth import GroundTruth
 from carag.evaluation.cases.manifest import manifest_bytes, manifest_sha256, read_manifest, with_chunks
 from carag.evaluation.cases.pairs import Pair, cross, pairs_for_model
-from carag.evaluation.cases.synthetic import built_pairs
+from carag.evaluation.cases.synthetic import built_pairs, company_pairs
 from carag.evaluation.judge import judge_by_name
 from carag.evaluation.models import Models, TimedEmbedder
 from carag.evaluation.report.files import write_files
@@ -157,7 +157,7 @@ def run(
             pairs = this.pairs()
             # No engine may hold the store while it is copied.
             compared = this.compare(pairs, out)
-            this.ask(pairs, runner)
+            this.ask([*pairs, *this.company_pairs(pairs)], runner)
             if judge is not None:
                 (out / "judge.json").write_text(this.judge(pairs, judge), "utf-8")
             words = truth.words()
@@ -219,6 +219,11 @@ class _Run:
             seed=settings.seed,
         )
         return pairs + built_pairs(self.truth, embedder, count=settings.built, seed=settings.seed)
+
+    def company_pairs(self, pairs: list[Pair]) -> list[Pair]:
+        """Build a pair for each company that no other pair is about; the draws of all others stay the same."""
+        about = {pair.filer for pair in pairs}
+        return company_pairs(self.truth, self.models.embedder, left_out=about, seed=self.settings.seed)
 
     def _systems(self, names: tuple[str, ...], own: tuple[OwnSystem, ...] = ()) -> Systems:
         return Systems(
