@@ -46,6 +46,15 @@ class ManifestEntry:
     chunker: str = CHUNKER_VERSION
     places: dict[str, list[int]] = field(default_factory=dict)  # offsets of its chunks, by type of document
 
+    def __post_init__(self) -> None:
+        texts = (self.accession_number, self.text_sha256, self.facts_sha256, self.chunker)
+        known = [one for one in (self.form, self.filed) if one is not None]
+        numbers = [self.cik or 0, *(start for starts in self.places.values() for start in starts)]
+        if not all(isinstance(one, str) for one in (*texts, *known)) or any(
+            type(n) is not int for n in numbers
+        ):
+            raise InvalidArgument(f"{self!r}: want texts, whole numbers as CIK and places")
+
     @classmethod
     def of(cls, filing: Filing) -> Self:
         """Describe a filing as it was read, without any chunk."""

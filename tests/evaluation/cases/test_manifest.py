@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from carag.errors import CorruptFile, InvalidArgument
-from carag.evaluation.cases.corpus import BuiltCorpus, build_corpus
+from carag.evaluation.cases import corpus as corpora
+from carag.evaluation.cases.corpus import BuiltCorpus, CorpusRule, build_corpus
 from carag.evaluation.cases.ground_truth import GroundTruth
 from carag.evaluation.cases.manifest import (
     Manifest,
@@ -124,8 +125,11 @@ def test_filings_without_a_folder_are_asked_for(fetched: tuple[Path, Path], tmp_
             )
 
 
-def test_a_manifest_of_real_filings_rebuilds_their_corpus(shared_data: Path, tmp_path: Path) -> None:
+def test_a_manifest_of_real_filings_rebuilds_their_corpus(
+    shared_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A part of each filing is chosen by a rule; the manifest names the parts, and the filings that change labels."""
+    monkeypatch.setitem(corpora.SIZES, "part", CorpusRule(700, 800))  # fewer chunks of the same filings
     before = rebuilt("part", tmp_path / "a", shared_data, None)
     manifest = tmp_path / "manifest.jsonl"
     manifest.write_bytes(before[0])
@@ -163,14 +167,16 @@ def test_what_is_written_is_read_and_a_changed_line_is_refused(
     lines = path.read_bytes().splitlines()
     at = draw.draw(st.integers(0, len(lines) - 1))
     row: dict[str, Any] = json.loads(lines[at])
-    name = draw.draw(st.sampled_from(["chunks", "path", "cik", "extra", "places", "blank", "twice"]))
     changed = {
         "chunks": {"chunks": row["chunks"] + 1},
         "path": {"path": "edgar/data/1/0.txt"},
         "cik": {"cik": "1"},
         "extra": {"more": 1},
         "places": {"places": 3},
+        "offset": {"places": {"10-K": ["0"]}, "chunks": 1},
+        "form": {"form": 4},
     }
+    name = draw.draw(st.sampled_from([*changed, "blank", "twice"]))
     if name in changed:
         lines[at] = json.dumps({**row, **changed[name]}, sort_keys=True, separators=(",", ":")).encode()
     else:
