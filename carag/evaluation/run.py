@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from carag.evaluation.cases.manifest import Manifest
     from carag.evaluation.judge import Judge
     from carag.evaluation.systems.own import OwnSystem
     from carag.generation import Generator
@@ -87,6 +88,8 @@ class Settings:
         """Return all settings that the rows of our systems depend on, as JSON values."""
         left_out = {"backend", "cache", "data", "judge", "judge_pairs", "manifest", "own", "systems"}
         named = {one.name: getattr(self, one.name) for one in fields(self) if one.name not in left_out}
+        if self.manifest is not None:
+            named["manifest"] = manifest_sha256(read_manifest(self.manifest))
         if self.backend is not None:  # the rest may contain a secret
             named["backend"] = self.backend.partition("://")[0]
         return {**named, "systems": list(self.systems), "version": carag.__version__}
@@ -136,8 +139,6 @@ def run(
     searched = searched or Searched.beside(settings.backend)
     own = {one.name: one.source_sha256 for one in settings.own}
     identity = {**settings.identity(), "names": names_of(settings.size, settings.data).sha256}
-    if settings.manifest is not None:
-        identity["manifest"] = manifest_sha256(read_manifest(settings.manifest))
     with PartialRows(out, identity, own) as rows:
         runner = Runner(rows, chosen, settings.seed, say)
         built = build_corpus(
@@ -181,9 +182,9 @@ def run(
                 second.ask(some, runner)
             trials, where = this.trials()
             found = rows.finish(out / "rows.jsonl")
-            manifest = with_chunks(built.filings, truth.row_at)
-            metadata = this.metadata(trials, compared, found, where, manifest_sha256(manifest))
-    (out / "manifest.jsonl").write_bytes(manifest_bytes(manifest))
+            metadata = this.metadata(trials, compared, found, where)
+            manifest = manifest_bytes(this.manifest())
+    (out / "manifest.jsonl").write_bytes(manifest)
     (out / "words.json").write_text(json.dumps(words, sort_keys=True, separators=(",", ":")) + "\n", "utf-8")
     (out / "run.json").write_text(metadata.to_json(), "utf-8")
     write_files(out / "rows.jsonl", out)
@@ -314,13 +315,11 @@ class _Run:
             )
         return (*plain, fused), where
 
+    def manifest(self) -> Manifest:
+        return with_chunks(self.built.filings, self.truth.row_at)
+
     def metadata(
-        self,
-        trials: tuple[Trials, ...],
-        compared: Comparison | None,
-        rows: list[Row],
-        where: str,
-        manifest: str,
+        self, trials: tuple[Trials, ...], compared: Comparison | None, rows: list[Row], where: str
     ) -> RunMetadata:
         names = self.built.names
         filed = sorted(day for row in range(len(self.truth)) if (day := self.truth.public_day(row)))
@@ -342,7 +341,7 @@ class _Run:
             machine=machine_name(),
             version=carag.__version__,
             rows_sha256=rows_sha256(rows),
-            manifest_sha256=manifest,
+            manifest_sha256=manifest_sha256(self.manifest()),
             trials=trials,
             worlds=None
             if compared is None
