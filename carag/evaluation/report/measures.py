@@ -191,7 +191,7 @@ def _evidence_recall(row: Row, _: Row | None) -> float | None:
     "rows with gold",
     "higher",
 )
-def _arecall(row: Row, oracle: Row | None) -> float | None:
+def _arecall(row: Row, oracle: Row | None) -> Value:
     found = _evidence_recall(row, oracle)
     return 1.0 if found is None and row.gold else found
 
