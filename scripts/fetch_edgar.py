@@ -3,6 +3,9 @@
 
     scripts/fetch_edgar.py --user-agent "Your Name you@example.org" --out filings
 
+    scripts/fetch_edgar.py --user-agent "Your Name you@example.org" --out DATA/edgar --manifest manifest.jsonl
+
+With --manifest (carag bench edgar writes one) it fetches the filings named there instead of drawing some.
 The SEC asks every reader to say who they are and to make at most ten requests a second
 (sec.gov/os/webmaster-faq#developers). What is on disk is not fetched again, so a run that was stopped is
 gone on with. `carag ingest OUT --store STORE` reads what this writes.
@@ -48,6 +51,7 @@ MOST_PER_SECOND: Final = 10.0
 _QUARTER: Final = re.compile(r"(\d{4})Q([1-4])")
 _CONTACT: Final = re.compile(r"[^@\s]+@[^@\s]+\.[^@\s]+")
 _ACCESSION: Final = re.compile(r"\d{10}-\d{2}-\d{6}")
+_ON_EDGAR: Final = re.compile(r"edgar/data/\d{1,10}/\d{10}-\d{2}-\d{6}\.txt")
 _TRIES: Final = 5
 _AGAIN: Final = frozenset({403, 429, 500, 502, 503, 504})
 """EDGAR answers 403 or 429 to who asks too fast."""
@@ -221,9 +225,8 @@ def fetch(
     Counter
         ``fetched``, ``kept`` (on disk already) and ``missing`` (not there; their names are in ``missing.txt``).
     """
-    indexes, texts = out / "index", out / "filings"
-    for folder in (indexes, texts):
-        folder.mkdir(parents=True, exist_ok=True)
+    indexes = out / "index"
+    indexes.mkdir(parents=True, exist_ok=True)
     entries: list[Entry] = []
     for year, quarter in quarters(first, last):
         path = indexes / f"{year}Q{quarter}.idx"
@@ -231,7 +234,7 @@ def fetch(
             _write(path, client.get(f"Archives/edgar/full-index/{year}/QTR{quarter}/master.idx"))
         # Names of companies are Latin-1 in old indexes.
         entries += [one for one in read_index(path.read_bytes().decode("latin-1")) if one.form in forms]
-    chosen = choose(entries, filings=filings, filers=filers, seed=seed)
+    chosen = [one.path for one in choose(entries, filings=filings, filers=filers, seed=seed)]
     settings = {
         "first": first,
         "last": last,
@@ -242,32 +245,76 @@ def fetch(
     }
     _write(
         out / "chosen.json",
-        json.dumps({**settings, "chosen": [one.path for one in chosen]}, indent=1).encode(),
+        json.dumps({**settings, "chosen": chosen}, indent=1).encode(),
     )
+    return fetch_submissions(client, out, chosen, say=say)
+
+
+def fetch_submissions(
+    client: Client,
+    out: Path,
+    paths: list[str],
+    *,
+    unnamed: tuple[str, ...] = (),
+    say: Callable[[str], None] = print,
+) -> Counter[str]:
+    """Fetch the submissions at some paths that are not on disk; filings without a path count as missing.
+
+    Returns
+    -------
+    Counter
+        As of :func:`fetch`.
+    """
+    texts = out / "filings"
+    texts.mkdir(parents=True, exist_ok=True)
     done: Counter[str] = Counter()
-    missing = []
-    for number, one in enumerate(chosen, start=1):
-        path = texts / f"{one.accession_number}.txt"
+    missing = [f"{name}\tthe manifest has no path on EDGAR for it" for name in unnamed]
+    for number, one in enumerate(paths, start=1):
+        path = texts / Path(one).name
         if path.exists():
             done["kept"] += 1
             continue
         try:
-            body = client.get(f"Archives/{one.path.removeprefix('Archives/')}")
+            body = client.get(f"Archives/{one.removeprefix('Archives/')}")
         except NotThereError as error:
-            missing.append(f"{one.path}\t{error}")
-            done["missing"] += 1
+            missing.append(f"{one}\t{error}")
             continue
         if b"<SEC-HEADER>" in body[:4096] or b"<SEC-DOCUMENT>" in body[:4096]:
             _write(path, body)
             done["fetched"] += 1
         else:
-            missing.append(f"{one.path}\tthe reply is not a submission")
-            done["missing"] += 1
+            missing.append(f"{one}\tthe reply is not a submission")
         if number % 100 == 0:
-            say(f"{number} of {len(chosen)}")
+            say(f"{number} of {len(paths)}")
+    (out / "missing.txt").unlink(missing_ok=True)
     if missing:
+        done["missing"] = len(missing)
         _write(out / "missing.txt", ("\n".join(missing) + "\n").encode())
     return done
+
+
+def read_manifest(path: Path) -> dict[str, str | None]:
+    """Return the path on EDGAR of each filing that a manifest names, or None, by accession number.
+
+    Raises
+    ------
+    FetchError
+        If the file is not a valid manifest.
+    """
+    found: dict[str, str | None] = {}
+    try:
+        data = path.read_bytes()
+        for line in (gzip.decompress(data) if path.suffix == ".gz" else data).splitlines():
+            row = json.loads(line)
+            name, at = row["accession_number"], row["path"]
+            if at is not None and not _ON_EDGAR.fullmatch(at):
+                raise FetchError(
+                    f"{path}: {at!r} is not a path of a submission on EDGAR; copy the file again"
+                )
+            found[name] = at
+    except (ValueError, TypeError, KeyError, EOFError, gzip.BadGzipFile) as error:
+        raise FetchError(f"{path} is not a valid manifest ({error!r}); copy the file again") from error
+    return found
 
 
 def _write(path: Path, content: bytes) -> None:
@@ -284,6 +331,7 @@ def main(arguments: list[str] | None = None) -> int:
     )
     parser.add_argument("--user-agent", required=True, help="your name and mail address")
     parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--manifest", type=Path, help="fetch what this file names; nothing is drawn")
     parser.add_argument("--first", default="2024Q3", help="quarter, as the paper's (default %(default)s)")
     parser.add_argument("--last", default="2026Q1", help="quarter (default %(default)s)")
     parser.add_argument("--filings", type=int, default=6_000)
@@ -295,22 +343,31 @@ def main(arguments: list[str] | None = None) -> int:
     given = parser.parse_args(arguments)
     try:
         client = Client(given.user_agent, host=given.host, per_second=given.per_second)
-        done = fetch(
-            client,
-            given.out,
-            first=given.first,
-            last=given.last,
-            forms=tuple(form.strip() for form in given.forms.split(",")),
-            filings=given.filings,
-            filers=given.filers,
-            seed=given.seed,
-        )
+        if given.manifest is not None:
+            named = read_manifest(given.manifest)
+            paths = [path for path in named.values() if path is not None]
+            unnamed = tuple(name for name, path in named.items() if path is None)
+            done = fetch_submissions(client, given.out, paths, unnamed=unnamed)
+        else:
+            done = fetch(
+                client,
+                given.out,
+                first=given.first,
+                last=given.last,
+                forms=tuple(form.strip() for form in given.forms.split(",")),
+                filings=given.filings,
+                filers=given.filers,
+                seed=given.seed,
+            )
     except (FetchError, OSError) as error:
         print(error, file=sys.stderr)
         return 65
     print(
         f"{done['fetched']} fetched, {done['kept']} on disk already, {done['missing']} missing, in {given.out}"
     )
+    if given.manifest is not None and done["missing"]:
+        print(f"missing:\n{(given.out / 'missing.txt').read_text()}", end="", file=sys.stderr)
+        return 65
     return 0
 
 

@@ -63,6 +63,14 @@ def edgar(
             help="Real filings and questions: a directory with edgar/.",
         ),
     ] = None,
+    manifest: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Build the corpus of the filings that manifest.jsonl of another run names, out of those in edgar/ of "
+            "--data; --size names the questions. A filing that is missing or differs is refused by name.",
+        ),
+    ] = None,
     cache: Annotated[
         Path | None,
         typer.Option(
@@ -124,6 +132,8 @@ def edgar(
 
     if rows is not None and system:
         raise InvalidArgument("--from runs nothing, so --system has no effect; leave one of them out")
+    if rows is not None and manifest is not None:
+        raise InvalidArgument("--from builds no corpus, so --manifest has no effect; leave one of them out")
     if check and rows is None:
         raise InvalidArgument("--check compares a report with its rows; name them with --from ROWS")
     if rows is not None:
@@ -135,6 +145,7 @@ def edgar(
     settings = Settings(
         size=size,
         data=data,
+        manifest=manifest,
         cache=cache or out / "cache",
         embedder=embedder or ("wordllama" if quick or size == "full" else "minilm"),
         gate=gate,

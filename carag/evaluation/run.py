@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 import carag
 from carag.backends import Checked
-from carag.evaluation.cases.corpus import BuiltCorpus, build_corpus, names_of, source_of
+from carag.evaluation.cases.corpus import BuiltCorpus, build_corpus, named_filings, names_of, source_of
 from carag.evaluation.cases.ground_truth import GroundTruth
+from carag.evaluation.cases.manifest import manifest_bytes, manifest_sha256, read_manifest, with_chunks
 from carag.evaluation.cases.pairs import Pair, cross, pairs_for_model
-from carag.evaluation.cases.synthetic import built_pairs
+from carag.evaluation.cases.synthetic import built_pairs, company_pairs
 from carag.evaluation.judge import judge_by_name
 from carag.evaluation.models import Models, TimedEmbedder
 from carag.evaluation.report.files import write_files
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from carag.evaluation.cases.manifest import Manifest
     from carag.evaluation.judge import Judge
     from carag.evaluation.systems.own import OwnSystem
     from carag.generation import Generator
@@ -59,6 +61,7 @@ class Settings:
     size: str  # one of :data:`~carag.evaluation.cases.corpus.SIZES`
     cache: Path  # where corpora are kept between runs
     data: Path | None = None  # the directory with ``edgar/``; not for ``small``
+    manifest: Path | None = None  # which names the filings of the corpus, instead of the rule of its size
     embedder: str = "minilm"
     gate: float | None = (
         None  # least similarity of an answerable question; None for the embedder's calibration
@@ -83,8 +86,10 @@ class Settings:
 
     def identity(self) -> dict[str, Any]:
         """Return all settings that the rows of our systems depend on, as JSON values."""
-        left_out = {"backend", "cache", "data", "judge", "judge_pairs", "own", "systems"}
+        left_out = {"backend", "cache", "data", "judge", "judge_pairs", "manifest", "own", "systems"}
         named = {one.name: getattr(self, one.name) for one in fields(self) if one.name not in left_out}
+        if self.manifest is not None:
+            named["manifest"] = manifest_sha256(read_manifest(self.manifest))
         if self.backend is not None:  # the rest may contain a secret
             named["backend"] = self.backend.partition("://")[0]
         return {**named, "systems": list(self.systems), "version": carag.__version__}
@@ -100,6 +105,8 @@ def check_requirements(settings: Settings) -> None:
     extras = dict.fromkeys(_EXTRA_OF_MODEL[name] for name in models if name in _EXTRA_OF_MODEL)
     require("the benchmark", "bench", *extras)
     source_of(settings.size, settings.data)
+    if settings.manifest is not None:
+        named_filings(settings.manifest, settings.data)
 
 
 def run(
@@ -139,6 +146,7 @@ def run(
             cache=settings.cache,
             embedder=chosen,
             data=settings.data,
+            manifest=settings.manifest,
             seed=settings.seed,
             say=say,
         )
@@ -150,7 +158,7 @@ def run(
             pairs = this.pairs()
             # No engine may hold the store while it is copied.
             compared = this.compare(pairs, out)
-            this.ask(pairs, runner)
+            this.ask([*pairs, *this.company_pairs(pairs)], runner)
             if judge is not None:
                 (out / "judge.json").write_text(this.judge(pairs, judge), "utf-8")
             words = truth.words()
@@ -175,6 +183,7 @@ def run(
             trials, where = this.trials()
             found = rows.finish(out / "rows.jsonl")
             metadata = this.metadata(trials, compared, found, where)
+            (out / "manifest.jsonl").write_bytes(manifest_bytes(this.manifest()))
     (out / "words.json").write_text(json.dumps(words, sort_keys=True, separators=(",", ":")) + "\n", "utf-8")
     (out / "run.json").write_text(metadata.to_json(), "utf-8")
     write_files(out / "rows.jsonl", out)
@@ -210,6 +219,11 @@ class _Run:
             seed=settings.seed,
         )
         return pairs + built_pairs(self.truth, embedder, count=settings.built, seed=settings.seed)
+
+    def company_pairs(self, pairs: list[Pair]) -> list[Pair]:
+        """Build a pair for each company that no other pair is about; the draws of all others stay the same."""
+        about = {pair.filer for pair in pairs}
+        return company_pairs(self.truth, self.models.embedder, left_out=about, seed=self.settings.seed)
 
     def _systems(self, names: tuple[str, ...], own: tuple[OwnSystem, ...] = ()) -> Systems:
         return Systems(
@@ -300,6 +314,9 @@ class _Run:
             )
         return (*plain, fused), where
 
+    def manifest(self) -> Manifest:
+        return with_chunks(self.built.filings, self.truth.row_at)
+
     def metadata(
         self, trials: tuple[Trials, ...], compared: Comparison | None, rows: list[Row], where: str
     ) -> RunMetadata:
@@ -323,6 +340,7 @@ class _Run:
             machine=machine_name(),
             version=carag.__version__,
             rows_sha256=rows_sha256(rows),
+            manifest_sha256=manifest_sha256(self.manifest()),
             trials=trials,
             worlds=None
             if compared is None

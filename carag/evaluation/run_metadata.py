@@ -68,6 +68,7 @@ class RunMetadata:
     machine: str = ""  # processor and cores, for a person to read
     version: str = ""
     rows_sha256: str = ""  # of the file of rows, unpacked; empty if not to be checked
+    manifest_sha256: str = ""  # of the file of filings, unpacked; empty if the filings are not named
     trials: tuple[Trials, ...] = ()
     worlds: Worlds | None = None  # None if no store was rebuilt
     notes: tuple[str, ...] = ()  # what else a reader must know, such as what a run left out and why
@@ -78,7 +79,7 @@ class RunMetadata:
         for name in ("chunks", "filings", "filers"):
             if type(getattr(self, name)) is not int or getattr(self, name) < 0:
                 raise InvalidArgument(f"{name} is {getattr(self, name)!r}; want a count")
-        for name in ("window", "machine", "version", "rows_sha256"):
+        for name in ("window", "machine", "version", "rows_sha256", "manifest_sha256"):
             if not isinstance(getattr(self, name), str):
                 raise InvalidArgument(f"{name} is {getattr(self, name)!r}; want a string")
         if not all(isinstance(one, Trials) for one in self.trials) or not all(

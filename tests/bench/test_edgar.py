@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import json
 import shutil
 from pathlib import Path
 
@@ -10,7 +12,10 @@ import pytest
 from bench.edgar.page import COMMAND, NAME, PAGE, committed, full_size, section, section_sha256
 from bench.harness import replaced
 from carag.errors import CorruptFile
+from carag.evaluation.cases.manifest import manifest_sha256, read_manifest
 from carag.evaluation.report.files import check_files
+from carag.evaluation.run_metadata import RunMetadata
+from carag.evaluation.statistics.binomial import clopper_pearson
 
 HOME = Path(__file__).parents[2] / "bench" / "edgar"
 RUNS = sorted({path.parent for name in ("rows.jsonl", "rows.jsonl.gz") for path in HOME.rglob(name)})
@@ -36,13 +41,38 @@ def test_a_committed_report_is_made_again_from_its_rows(run: Path, tmp_path: Pat
 @pytest.mark.parametrize("run", RUNS, ids=lambda run: str(run.relative_to(HOME)))
 def test_a_committed_run_says_what_it_is_of(run: Path) -> None:
     """And holds nothing but rows, what they are of, words and the report: no text of a filing."""
-    from carag.evaluation.run_metadata import RunMetadata
-
     about = RunMetadata.from_json((run / "run.json").read_bytes())
     assert about.rows_sha256
     known = {"rows.jsonl", "rows.jsonl.gz", "run.json", "words.json", "words.json.gz", "settings.json"}
+    known |= {"manifest.jsonl", "manifest.jsonl.gz"}
     others = {path.name for path in run.iterdir() if path.is_file()} - known
     assert all(name.startswith("report.") or name.endswith(".svg") for name in others)
+
+
+def test_the_manifest_of_the_paper_run_names_its_chunks() -> None:
+    """As many of each filing as ``words.json.gz`` has, but for those that attacks plant, and the rows cite."""
+    held = read_manifest(HOME / "paper" / "manifest.jsonl.gz")
+    about = RunMetadata.from_json((HOME / "paper" / "run.json").read_bytes())
+    assert manifest_sha256(held) == about.manifest_sha256
+    ids = {
+        f"{name}:{number:05d}"
+        for name, one in held.items()
+        for number in range(sum(map(len, one.places.values())))
+    }
+    words = json.loads(gzip.decompress((HOME / "paper" / "words.json.gz").read_bytes()))
+    assert ids == {one for one in words if not one.startswith("planted-")}
+    assert len(ids) == about.chunks
+    assert sum(bool(one.places) for one in held.values()) == about.filings
+
+
+def test_the_result_by_company_has_the_bound_of_its_counts() -> None:
+    """Written by ``python -m bench.edgar.companies``."""
+    result = json.loads((HOME / "companies" / "companies.json").read_text("utf-8"))
+    held = read_manifest(HOME / "companies" / "manifest.jsonl.gz")
+    assert manifest_sha256(held) == result["manifest_sha256"]
+    assert result["companies"] == sum(result["roles"].values()) >= 300
+    for found in result["systems"].values():
+        assert tuple(found["interval"]) == clopper_pearson(found["leaked"], result["companies"])
 
 
 def test_the_page_has_the_section_that_was_written_last() -> None:

@@ -164,7 +164,11 @@ def few_rows(draw: st.DrawFn, *, systems: tuple[str, ...] = ("oracle", "vanilla"
             "gold_admissible": tuple(chunk in open_ for chunk in gold),
             "gold_answer_sha256": sha("gold") if has_answer else None,
             "answerable": draw(st.booleans()),
-            "stratum": Stratum(draw(st.sampled_from(["loose", "tight", "void"])), "0-0.1", "neutral"),
+            "stratum": Stratum(
+                draw(st.sampled_from(["loose", "tight", "void"])),
+                draw(st.sampled_from(["0-0.1", "0.1-0.5"])),
+                draw(st.sampled_from(["near", "far"])),
+            ),
             "canaries_planted": planted,
         }
         for system in systems:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
 from collections import defaultdict
+from dataclasses import replace
 from importlib.metadata import PackageNotFoundError
 from typing import TYPE_CHECKING
 
@@ -19,6 +21,7 @@ from carag.evaluation.cases.corpus import small_data
 from carag.evaluation.cases.questions import shipped_questions
 from carag.evaluation.row import SYSTEMS, Row, read_rows
 from carag.evaluation.run import Settings, run
+from carag.evaluation.run_metadata import RunMetadata
 from carag.evaluation.systems.own import Corpus, OwnSystem
 from carag.generation import Draft, Extractive
 from tests.sizes import examples
@@ -133,6 +136,46 @@ def test_rows_hold_no_text(out: Path) -> None:
         assert question.text.lower() not in text
     for word in ("settlement code", "canary5", "royalty rate", "net sales"):
         assert word not in text
+
+
+def test_a_run_names_its_filings_and_asks_about_every_company(out: Path, parroted: list[Row]) -> None:
+    manifest = (out / "manifest.jsonl").read_bytes()
+    about = RunMetadata.from_json((out / "run.json").read_bytes())
+    assert about.manifest_sha256 == hashlib.sha256(manifest).hexdigest()
+    named = [json.loads(line) for line in manifest.splitlines()]
+    assert sorted(path.stem for path in (small_data() / "corpus").iterdir()) == [
+        one["accession_number"] for one in named
+    ]
+    assert sum(one["chunks"] for one in named) == about.chunks
+    alone = [
+        row for row in parroted if row.question_id.startswith("built-company-") and row.system == "oracle"
+    ]
+    others = {row.filer for row in parroted if not row.question_id.startswith("built-company-")}
+    assert alone
+    assert len({row.filer for row in alone}) == len(alone)
+    assert others.isdisjoint(row.filer for row in alone)
+
+
+def test_a_run_of_another_manifest_is_another_run(out: Path, cache: Path, tmp_path: Path) -> None:
+    """Its rows are not resumed with this one's, and a report alone builds nothing."""
+    given = settings(cache)
+    other = replace(given, manifest=out / "manifest.jsonl")
+    assert {
+        **given.identity(),
+        "manifest": hashlib.sha256(other.manifest.read_bytes()).hexdigest(),
+    } == other.identity()  # type: ignore[union-attr]
+    call = [
+        "bench",
+        "edgar",
+        "--from",
+        str(out / "rows.jsonl"),
+        "--out",
+        str(tmp_path),
+        "--manifest",
+        "m.jsonl",
+    ]
+    with pytest.raises(InvalidArgument, match="--manifest has no effect"):
+        CliRunner().invoke(app, call, catch_exceptions=False)
 
 
 def test_a_killed_run_is_resumed(cache: Path, out: Path, tmp_path: Path) -> None:

@@ -2,91 +2,22 @@
 
 from __future__ import annotations
 
-import gzip
-import importlib.util
-import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
-from typing import Any
+import json
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-SCRIPT = Path(__file__).parents[2] / "scripts" / "fetch_edgar.py"
-AGENT = "A Tester tester@example.org"
+from tests.scripts.edgar import AGENT, Sec, fetch_edgar, serving
 
-
-def _load() -> Any:
-    import sys
-
-    spec = importlib.util.spec_from_file_location("fetch_edgar", SCRIPT)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # dataclasses look their module up
-    spec.loader.exec_module(module)
-    return module
-
-
-fetch_edgar = _load()
-
-
-class Sec:
-    """What the double serves, and what it was asked."""
-
-    def __init__(self) -> None:
-        self.asked: list[str] = []
-        self.agents: set[str] = set()
-        self.turned_away: dict[str, int] = {}
-        self.gone: set[str] = set()
-        self.url = ""
-
-    def body(self, path: str) -> bytes | None:
-        if path.endswith("/QTR3/master.idx"):
-            lines = ["Description: Master Index", "CIK|Company Name|Form Type|Date Filed|Filename", "-----"]
-            lines += [
-                f"{cik}|FILER {cik}|{form}|2024-08-0{at + 1}|edgar/data/{cik}/{cik:010d}-24-00000{at}.txt"
-                for cik in range(1, 7)
-                for at, form in enumerate(("10-K", "8-K", "SC 13G"))
-            ]
-            return "\n".join(lines).encode()
-        if path.startswith("/Archives/edgar/data/") and path not in self.gone:
-            return f"<SEC-DOCUMENT>{path}\n<SEC-HEADER>\n".encode()
-        return None
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
 
 
 @pytest.fixture
-def sec() -> Any:
-    served = Sec()
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            served.asked.append(self.path)
-            served.agents.add(self.headers.get("User-Agent", ""))
-            if served.turned_away.get(self.path, 0):
-                served.turned_away[self.path] -= 1
-                self.send_error(429)
-                return
-            body = served.body(self.path)
-            if body is None:
-                self.send_error(404)
-                return
-            packed = gzip.compress(body)
-            self.send_response(200)
-            self.send_header("Content-Encoding", "gzip")
-            self.send_header("Content-Length", str(len(packed)))
-            self.end_headers()
-            self.wfile.write(packed)
-
-        def log_message(self, *_: object) -> None: ...
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    served.url = f"http://127.0.0.1:{server.server_port}"
-    yield served
-    server.shutdown()
-    thread.join()
-    server.server_close()
+def sec() -> Iterator[Sec]:
+    with serving() as served:
+        yield served
 
 
 class Time:
@@ -198,3 +129,54 @@ def test_the_command_line_says_what_is_wrong(
     wrong = ["--user-agent", AGENT, "--out", str(tmp_path), "--first", "2024-Q3", "--host", sec.url]
     assert fetch_edgar.main(wrong) == 65
     assert "2024Q3" in capsys.readouterr().err
+
+
+def _manifest(*lines: object) -> str:
+    return "".join(f"{json.dumps(line)}\n" for line in lines)
+
+
+def test_a_manifest_is_fetched_and_nothing_else(
+    sec: Sec, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What is on disk is kept, and each filing that is gone, or that no path leads to, is named."""
+    numbers = [f"{number:010d}-24-000001" for number in range(1, 5)]
+    paths = [f"edgar/data/{at}/{name}.txt" for at, name in enumerate(numbers, start=1)]
+    lines = [{"accession_number": name, "path": path} for name, path in zip(numbers, paths, strict=True)]
+    given, out = tmp_path / "manifest.jsonl", tmp_path / "edgar"
+    given.write_text(_manifest(*lines))
+    call = ["--user-agent", AGENT, "--out", str(out), "--host", sec.url, "--manifest", str(given)]
+    call += ["--per-second", "10"]
+    sec.gone.add(f"/Archives/{paths[2]}")
+    assert fetch_edgar.main(call) == 65
+    assert numbers[2] in capsys.readouterr().err
+    assert sec.asked == [f"/Archives/{path}" for path in paths]
+    sec.asked.clear()
+    sec.gone.clear()
+    given.write_text(_manifest(*lines[:3]))
+    assert fetch_edgar.main(call) == 0
+    assert sec.asked == [f"/Archives/{paths[2]}"]
+    assert sorted(path.stem for path in (out / "filings").iterdir()) == numbers
+    assert not (out / "missing.txt").exists()
+    given.write_text(_manifest(lines[0], {"accession_number": "a row of a data set", "path": None}))
+    assert fetch_edgar.main(call) == 65
+    assert "a row of a data set" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[]\n",
+        "{}\n",
+        "not JSON\n",
+        _manifest({"accession_number": "a", "path": "edgar/data/1/../../../etc/passwd"}),
+        _manifest({"accession_number": "a", "path": 5}),
+    ],
+)
+def test_a_broken_manifest_fetches_nothing(
+    text: str, sec: Sec, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "manifest.jsonl").write_text(text)
+    call = ["--user-agent", AGENT, "--out", str(tmp_path), "--host", sec.url]
+    assert fetch_edgar.main([*call, "--manifest", str(tmp_path / "manifest.jsonl")]) == 65
+    assert "copy the file again" in capsys.readouterr().err
+    assert not sec.asked

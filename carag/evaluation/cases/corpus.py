@@ -6,7 +6,7 @@ import gzip
 import json
 import random
 import shutil
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from importlib.resources import files
 from pathlib import Path
@@ -16,15 +16,18 @@ import carag
 from carag.engine import Engine
 from carag.errors import InvalidArgument
 from carag.evaluation.cases.gold import holders, likely_holders, ngrams
+from carag.evaluation.cases.manifest import check_same, described, manifest_sha256, read_manifest, selection
 from carag.evaluation.cases.questions import real_questions, shipped_questions
 from carag.labelling.chunking import chunk
+from carag.profiles.edgar.reading.bounded import opened
 from carag.profiles.edgar.reading.readers import read_filings
 from carag.retrieval.public_names import PublicNames
 from carag.store.store import CorpusStore
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Collection, Iterable
 
+    from carag.evaluation.cases.manifest import Manifest
     from carag.evaluation.cases.questions import Question
     from carag.profiles.edgar.facts.filing import Filing
     from carag.retrieval import Embedder
@@ -70,6 +73,7 @@ class BuiltCorpus:
         str, tuple[tuple[ChunkLocation, ...], ...]
     ]  # by question id: the locations of each piece of evidence
     dropped: int  # questions left out because none of their evidence was found
+    filings: Manifest  # what was read, without the places of chunks
     names: PublicNames = field(default_factory=PublicNames)  # the companies by which questions are read
 
 
@@ -93,6 +97,16 @@ def source_of(size: str, data: Path | None) -> Path:
     return data
 
 
+def named_filings(manifest: Path, data: Path | None) -> tuple[Manifest, Path]:
+    """Read a manifest, and return the directory where its filings must be; InvalidArgument if that is missing."""
+    if data is None or not (data / "edgar").is_dir():
+        raise InvalidArgument(
+            f"the filings that {manifest} names must be in the folder edgar/ of the data, which is missing; name the "
+            "data with --data, or fetch the filings: scripts/fetch_edgar.py --manifest FILE --out DATA/edgar"
+        )
+    return read_manifest(manifest), data / "edgar"
+
+
 def names_of(size: str, data: Path | None) -> PublicNames:
     """Return the public table of companies next to a corpus's filings, or an empty one if there is no such file."""
     file = source_of(size, data) / "edgar" / "companies.jsonl.gz"
@@ -105,45 +119,55 @@ def build_corpus(
     cache: Path,
     embedder: Embedder,
     data: Path | None = None,
+    manifest: Path | None = None,
     seed: int = 0,
     say: Callable[[str], None] = lambda _: None,
 ) -> BuiltCorpus:
     """Build a corpus, or take it from the cache; InvalidArgument if the size is unknown or the data are missing.
 
     A corpus that an earlier run began in ``cache`` is completed. ``data`` is the directory with ``edgar/``, which
-    ``small`` does not need; ``say`` is called with lines of progress.
+    ``small`` does not need; ``say`` is called with lines of progress. With ``manifest`` the corpus consists of the
+    filings and chunks that it names, instead of those that the rule chooses; InvalidArgument if a filing is missing or
+    differs.
     """
-    given, names = source_of(size, data), names_of(size, data)
+    given, names, rule = source_of(size, data), names_of(size, data), SIZES[size]
+    questions = shipped_questions(given) if rule is None else real_questions(given)
     home = cache / f"{size}-{embedder.name.split(':')[0]}-{embedder.fingerprint[:12]}-{seed}"
+    if manifest is not None:
+        listed, edgar = named_filings(manifest, data)
+        home = home.with_name(f"{home.name}-{manifest_sha256(listed)[:12]}")
     home.mkdir(parents=True, exist_ok=True)
-    rule = SIZES[size]
-    if rule is None:
-        source, questions, only = given / "corpus", shipped_questions(given), None
-        plan = _Plan({filing.accession_number: filing for filing in _filings(source)}, questions)
+    if manifest is not None:
+        # A table of filings without text belongs to `full` alone.
+        source = edgar if size == "full" else _copied(edgar, home / "candidates", listed, say)
+    elif rule is None:
+        source = given / "corpus"
     else:
-        questions = real_questions(given)
         source = _candidates(given / "edgar", home / "candidates", questions, rule, seed, say)
-        say("finding the evidence")
-        wanted = {
-            doc for question in questions for piece in question.evidence for doc, _ in piece.alternatives
-        }
-        plan = _Plan({one.source_id: one for one in _filings(source) if one.source_id in wanted}, questions)
-        only = _select(source, plan, rule, seed) if rule.total else None
+    filings, asked_about = _read(source, questions, rule)
+    only: dict[str, set[tuple[str, int]]] | None = None
+    if manifest is not None:
+        check_same(listed, filings)
+        filings, only = {name: filings[name] for name in listed}, selection(listed)
+    say("finding the evidence")
+    plan = _Plan(asked_about, questions)
+    if only is None and rule is not None and rule.total:
+        only = _select(source, plan, rule, seed)
     say(f"building the store of {size}")
     with Engine.open(home / "store", embedder=embedder) as engine:
         report = engine.ingest(
             source, only=only, progress=lambda stage, _done, _total, note: say(f"{stage}: {note}")
         )
-    if rule is not None and rule.total and report.total_chunks != rule.total:
+    if only is not None and report.total_chunks != (wanted := sum(map(len, only.values()))):
         raise InvalidArgument(
-            f"the store in {home} has {report.total_chunks} chunks, but the rule wants {rule.total}: filings are "
-            "missing, or the cache belongs to another run; name an empty cache"
+            f"the store in {home} has {report.total_chunks} chunks, but {wanted} were chosen: filings are missing, or "
+            "the cache belongs to another run; name an empty cache"
         )
     with CorpusStore.open(home / "store" / "corpus.db", create=False) as store:
         if PublicNames.kept_in(store) != names:  # a cached corpus may have none, or another
             names.keep(store)
     asked = tuple(one for one in questions if not one.evidence or plan.gold[one.id])
-    return BuiltCorpus(size, home / "store", asked, plan.gold, len(questions) - len(asked), names)
+    return BuiltCorpus(size, home / "store", asked, plan.gold, len(questions) - len(asked), filings, names)
 
 
 class _Plan:
@@ -185,6 +209,53 @@ class _Plan:
 
 def _filings(source: Path) -> Iterable[Filing]:
     return (outcome.filing for outcome in read_filings(source) if outcome.filing is not None)
+
+
+def _read(
+    source: Path, questions: Iterable[Question], rule: CorpusRule | None
+) -> tuple[Manifest, dict[str, Filing]]:
+    """Describe all filings, and return those that questions ask about, by the name that the questions give them."""
+    wanted = {doc for question in questions for piece in question.evidence for doc, _ in piece.alternatives}
+    asked_about: dict[str, Filing] = {}
+
+    def noted(filing: Filing) -> Filing:
+        name = filing.accession_number if rule is None else filing.source_id
+        if name in wanted:
+            asked_about[name] = filing
+        return filing
+
+    return described(map(noted, _filings(source))), asked_about
+
+
+def _copied(edgar: Path, home: Path, named: Collection[str], say: Callable[[str], None]) -> Path:
+    """Copy the named filings alone, because others would change their labels; what is copied is checked afterwards."""
+    say("reading the named filings")
+    shutil.rmtree(home, ignore_errors=True)  # the data may have changed since
+    home.mkdir()
+    lines: dict[str, set[int]] = defaultdict(set)
+    seen: set[str] = set()
+    for outcome in read_filings(edgar):
+        number = outcome.filing.accession_number if outcome.filing is not None else ""
+        if number in seen or number not in named:
+            continue
+        seen.add(number)
+        file, _, line = outcome.where.partition(":")
+        if line:
+            lines[file].add(int(line))
+        else:
+            shutil.copyfile(edgar / file, home / Path(file).name)
+    with (home / "filings.jsonl").open("wb") as out:
+        for file, numbers in lines.items():
+            with opened(edgar / file) as rows:
+                out.writelines(row.rstrip(b"\n") + b"\n" for at, row in rows.lines() if row and at in numbers)
+    _link_headers(edgar, home)
+    return home
+
+
+def _link_headers(edgar: Path, home: Path) -> None:
+    """Put the headers, which are read along with rows, next to rows that were copied."""
+    if (edgar / "headers.jsonl.gz").exists():
+        (home / "headers.jsonl.gz").symlink_to((edgar / "headers.jsonl.gz").resolve())
 
 
 def _candidates(
@@ -230,8 +301,7 @@ def _candidates(
         for path in sorted(edgar.glob("filings-*.jsonl.gz")):
             with gzip.open(path, "rt", encoding="utf-8") as file:
                 out.writelines(line for line in file if json.loads(line)["id"] in keep)
-    if (edgar / "headers.jsonl.gz").exists():  # headers are read along with the rows
-        (home / "headers.jsonl.gz").symlink_to((edgar / "headers.jsonl.gz").resolve())
+    _link_headers(edgar, home)
     (home / "done").touch()
     return home
 

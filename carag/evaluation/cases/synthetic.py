@@ -13,6 +13,7 @@ from carag.evaluation.cases.questions import GoldEvidence, Question
 from carag.policy import Session
 
 if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable
     from datetime import date
 
     from carag.evaluation.cases.ground_truth import GroundTruth
@@ -32,21 +33,50 @@ def built_pairs(truth: GroundTruth, embedder: TimedEmbedder, *, count: int, seed
     facts = _facts(truth)
     if len(facts) < 8:
         return []
-    days = sorted({day for row in facts if (day := truth.public_day(row)) is not None})
+    days = _days(truth, facts)
     found: list[Pair] = []
     for attempt in range(8 * count):
         if len(found) == count:
             break
-        role, purpose = CELLS[rng.randrange(len(CELLS) - 1)]  # an access request is about one filer only
-        as_of = rng.choice([None, rng.choice(days) + timedelta(days=1)]) if days else None
-        session = Session(role=role, purpose=purpose, as_of=as_of)
+        session = _session(days, rng)
         rows = _four(truth, facts, session, _ADMISSIBLE_OF_FOUR[attempt % len(_ADMISSIBLE_OF_FOUR)], rng)
         if rows is None:
             continue
-        question = _question(truth, rows, [facts[row] for row in rows], len(found))
+        question = _question(truth, rows, [facts[row] for row in rows], f"{len(found):05d}")
         gold = tuple((row,) for row in rows)
         found.append(pair_of(truth, question, session, gold, embedder.embed_query(question.text)))
     return found
+
+
+def company_pairs(
+    truth: GroundTruth, embedder: TimedEmbedder, *, left_out: Collection[int] = (), seed: int
+) -> list[Pair]:
+    """Build one pair for each company but those left out, if a filing of it states its item or form.
+
+    Questions about one company are alike, so that it takes many companies to bound how often anything happens.
+    """
+    rng = random.Random(seed)  # noqa: S311 - sampling, no secret
+    facts = _facts(truth)
+    days = _days(truth, facts)
+    by_filer: dict[int, list[int]] = defaultdict(list)
+    for row in facts:
+        by_filer[truth.filers[row]].append(row)
+    found: list[Pair] = []
+    for filer in sorted(by_filer.keys() - set(left_out)):
+        row, session = rng.choice(by_filer[filer]), _session(days, rng)
+        question = _question(truth, (row,), [facts[row]], f"company-{filer}")
+        found.append(pair_of(truth, question, session, ((row,),), embedder.embed_query(question.text)))
+    return found
+
+
+def _days(truth: GroundTruth, rows: Iterable[int]) -> list[date]:
+    return sorted({day for row in rows if (day := truth.public_day(row)) is not None})
+
+
+def _session(days: list[date], rng: random.Random) -> Session:
+    role, purpose = CELLS[rng.randrange(len(CELLS) - 1)]  # an access request is about one filer only
+    as_of = rng.choice([None, rng.choice(days) + timedelta(days=1)]) if days else None
+    return Session(role=role, purpose=purpose, as_of=as_of)
 
 
 def _facts(truth: GroundTruth) -> dict[int, str]:
@@ -85,10 +115,10 @@ def _four(
     return tuple(chosen)
 
 
-def _question(truth: GroundTruth, rows: tuple[int, ...], facts: list[str], number: int) -> Question:
+def _question(truth: GroundTruth, rows: tuple[int, ...], facts: list[str], name: str) -> Question:
     named = "; ".join(_named(truth, row) for row in rows)
     return Question(
-        id=f"built-{number:05d}",
+        id=f"built-{name}",
         text=f"Which item or form heads each of these filings: {named}?",
         answer="; ".join(facts),
         evidence=tuple(GoldEvidence(((truth.filing(row).document_id, None),)) for row in rows),

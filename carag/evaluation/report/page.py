@@ -11,7 +11,7 @@ from carag.evaluation.report import figures
 from carag.evaluation.report.goals import counted_states
 from carag.evaluation.report.measures import MEASURES, NOT_MEASURED, NOTICED
 from carag.evaluation.report.paper import CLAIMED_QUERIES, SOURCE, TABLE_2, common_count
-from carag.evaluation.report.strata import DIMENSIONS, EVERYTHING, SliceName
+from carag.evaluation.report.strata import BAND, DIMENSIONS, EVERYTHING, IN_BANDS, SliceName
 from carag.evaluation.row import ORACLE, OUTCOMES, K, is_own
 from carag.evaluation.statistics.binomial import clopper_pearson
 from carag.evaluation.statistics.estimate import Estimate
@@ -50,10 +50,10 @@ _REAL: Final = SliceName("real")
 _OURS: Final = ("carag-auto", "carag-certified")
 _GROUPS: Final = {
     "confidential": (
-        *("cvr_query", "cvr_chunk", "cvr_touch", "odr_canary", "odr_ngram", "existence"),
+        *("cvr_query", "cvr_chunk", "unusable", "cvr_touch", "odr_canary", "odr_ngram", "existence"),
         "noninterference",
     ),
-    "found": ("admissible_recall", "evidence_recall", "ndcg"),
+    "found": ("admissible_recall", "evidence_recall", "arecall", "ndcg"),
     "right": ("cites_gold", "figure_right", "wrong_company"),
     "answered": ("f1_raw", "f1_all", "f1_answerable", "f1_answered"),
     "refused": (
@@ -62,6 +62,7 @@ _GROUPS: Final = {
     ),
     # Of adversaries and strata, whose tables are short.
     "in_strata": ("cvr_query", "admissible_recall", "evidence_recall", "over_refusal", "under_refusal"),
+    "in_bands": IN_BANDS,
     "noticed": NOTICED,
     # The yardstick, ordinary retrieval, and CARAG as it runs by default.
     "by_data_set": (ORACLE, "vanilla", "carag-certified"),
@@ -230,6 +231,7 @@ _FILTERS: Final[dict[str, Callable[..., str]]] = {
 }
 _VALUES: Final[dict[str, object]] = {
     **_GROUPS,
+    "band": BAND,
     "claimed": CLAIMED_QUERIES,
     "counted": _count,
     "dimensions": DIMENSIONS,

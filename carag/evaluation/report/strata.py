@@ -28,6 +28,10 @@ DIMENSIONS: Final = ("share", "selectivity", "correlation")
 """Fields of `carag.evaluation.row.Stratum` by which rows are stratified."""
 DATA_SET: Final = "data set"
 """Dimension of the data sets that real questions come from: not a stratum, and measured however small."""
+BAND: Final = "selectivity, correlation"
+"""Dimension of both at once, as VecBench varies them: of all rows, and measured however small."""
+IN_BANDS: Final = ("admissible_recall", "cvr_query")
+"""Names of the measures of each band."""
 MIN_QUESTIONS: Final = 100
 """The number of questions below which a stratum is not measured."""
 MIN_FILERS: Final = 20
@@ -135,6 +139,7 @@ def by_models(rows: Sequence[Row]) -> dict[ModelNames, list[Row]]:
     return {key: sorted(parted[key], key=_order) for key in sorted(parted)}
 
 
+_IN_BANDS: Final = tuple(measure for measure in MEASURES if measure.name in IN_BANDS)
 _NOTICED: Final = tuple(measure for measure in MEASURES if measure.name in NOTICED)
 _SAME_FOR_PAIR: Final = ("split", "gold", "gold_admissible", "gold_answer_sha256", "answerable", "stratum")
 
@@ -146,13 +151,14 @@ def _order(row: Row) -> tuple[PairKey, tuple[int, str]]:
 def slices(rows: Sequence[Row]) -> Iterator[Slice]:
     """Measure all slices of the rows of one set of models.
 
-    First everything, by the measures of safety alone; then real questions of the reported split, built ones and each
-    adversary. The strata of the first two follow each; those of real questions are followed by their data sets, if
-    there are several, by what a user notices.
+    First everything, by the measures of safety alone, and its bands of selectivity and correlation; then real questions
+    of the reported split, built ones and each adversary. Real and built questions are followed by their strata; those
+    of real questions by their data sets, if there are several, by what a user notices.
     """
     oracles = {row.pair: row for row in rows if row.system == ORACLE}
     tallies = [_tally(row, oracles.get(row.pair)) for row in rows]
     yield _measured(SliceName(EVERYTHING), tallies, SAFETY)
+    yield from _by_band(tallies)
     for scope in _scopes(rows):
         within = [
             one
@@ -174,6 +180,14 @@ def slices(rows: Sequence[Row]) -> Iterator[Slice]:
                 yield _measured(SliceName(scope, dimension, stratum), parted[stratum], MEASURES)
         if scope == "real":
             yield from _by_data_set(within)
+
+
+def _by_band(tallies: Sequence[Tally]) -> Iterator[Slice]:
+    parted: dict[str, list[Tally]] = defaultdict(list)
+    for one in tallies:
+        parted[f"{one.row.stratum.selectivity}, {one.row.stratum.correlation}"].append(one)
+    for name in sorted(parted):
+        yield _measured(SliceName(EVERYTHING, BAND, name), parted[name], _IN_BANDS)
 
 
 def _by_data_set(tallies: Sequence[Tally]) -> Iterator[Slice]:

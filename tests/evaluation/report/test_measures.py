@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 
 from carag.evaluation.report.measures import MEASURES, NOTICED, SAFETY
-from carag.evaluation.report.strata import DATA_SET, SliceName, slices
+from carag.evaluation.report.strata import BAND, DATA_SET, IN_BANDS, SliceName, slices
 from carag.evaluation.row import UNSTATED, Stratum
 from carag.evaluation.statistics.estimate import Estimate, NotMeasured
 from tests.evaluation.rows import few_rows, row, sha
@@ -34,6 +34,8 @@ def plain(name: str, rows: list[Row], oracles: dict[object, Row]) -> tuple[float
                 over, under = over + bool(bad), under + 1
             case "cvr_chunk":
                 over, under = over + len(bad), under + len(one.retrieved)
+            case "unusable":
+                over, under = over + sum(c in bad for c in one.retrieved[:8]) / 8, under + 1
             case "cvr_touch":
                 over, under = over + (one.touched != ()), under + 1
             case "odr_canary" if one.canaries_planted:
@@ -53,6 +55,9 @@ def plain(name: str, rows: list[Row], oracles: dict[object, Row]) -> tuple[float
                 under += 1
             case "evidence_recall" if gold:
                 over, under = over + sum(c in one.retrieved for c in gold) / len(gold), under + 1
+            case "arecall" if one.gold:
+                over += sum(c in one.retrieved for c in gold) / len(gold) if gold else 1
+                under += 1
             case "ndcg" if gold:
                 gains = sum(1 / math.log2(1 + rank) for rank, c in enumerate(one.retrieved, 1) if c in gold)
                 over += gains / sum(1 / math.log2(1 + rank) for rank in range(1, len(gold) + 1))
@@ -91,6 +96,11 @@ def plain(name: str, rows: list[Row], oracles: dict[object, Row]) -> tuple[float
     return over, under
 
 
+def strata_of(one: Row) -> tuple[str, ...]:
+    of = one.stratum
+    return (of.share, of.selectivity, of.correlation, f"{of.selectivity}, {of.correlation}")
+
+
 @given(few_rows())
 def test_sums_equal_a_plain_reading(rows: list[Row]) -> None:
     oracles: dict[object, Row] = {one.pair: one for one in rows if one.system == "oracle"}
@@ -127,6 +137,7 @@ def test_cvr_is_zero_exactly_where_nothing_inadmissible_was_retrieved(rows: list
                 one
                 for one in rows
                 if one.system == system
+                and part.name.stratum in ("", *strata_of(one))
                 and (
                     part.name.scope == "everything"
                     or (
@@ -139,6 +150,62 @@ def test_cvr_is_zero_exactly_where_nothing_inadmissible_was_retrieved(rows: list
             figure = figures["cvr_query"]
             assert isinstance(figure, Estimate)
             assert (figure.value == 0) == clean
+
+
+@given(few_rows())
+def test_bands_part_all_rows_by_selectivity_and_correlation(rows: list[Row]) -> None:
+    """However small they are, and of both splits and every kind."""
+    bands = [part for part in slices(rows) if part.name.dimension == BAND]
+    assert [part.name.stratum for part in bands] == sorted({strata_of(one)[-1] for one in rows})
+    assert sum(part.pairs for part in bands) == len({one.pair for one in rows})
+    oracles: dict[object, Row] = {one.pair: one for one in rows if one.system == "oracle"}
+    for part in bands:
+        assert set(part.systems) == {one.system for one in rows}
+        for system, figures in part.systems.items():
+            assert set(figures) == set(IN_BANDS)
+            some = [one for one in rows if one.system == system and strata_of(one)[-1] == part.name.stratum]
+            for name, figure in figures.items():
+                over, under = plain(name, some, oracles)
+                value = figure.value if isinstance(figure, Estimate) else None
+                assert value == (pytest.approx(over / under, rel=1e-5, abs=1e-5) if under else None)
+
+
+@pytest.mark.parametrize(
+    ("retrieved", "gold", "unusable", "arecall"),
+    [
+        ("ABab", "ac", 2 / 8, 1 / 2),
+        ("ABCDEFGHa", "a", 1.0, 0.0),  # only the first eight count
+        ("abcdefgh", "ab", 0.0, 1.0),
+        ("ABab", "AC", 2 / 8, 1.0),  # where nothing that is relevant may be used, nothing is missed
+        ("A", "Aa", 1 / 8, 0.0),  # a place that is not filled is not unusable
+        ("", "a", 0.0, 0.0),
+    ],
+)
+def test_arecall_and_u_are_those_of_authorized_recall(
+    retrieved: str, gold: str, unusable: float, arecall: float
+) -> None:
+    """By hand, small letters being admissible; and, where it is installed, by the package that defines them."""
+    given = row(
+        retrieved=tuple(retrieved),
+        retrieved_admissible=tuple(map(str.islower, retrieved)),
+        gold=tuple(gold),
+        gold_admissible=tuple(map(str.islower, gold)),
+    )
+    assert BY_NAME["unusable"].sums(given, None).values == unusable * 1_000_000
+    assert BY_NAME["arecall"].sums(given, None).values == arecall * 1_000_000
+
+
+@given(few_rows())
+def test_the_package_authorized_recall_agrees(rows: list[Row]) -> None:
+    theirs = pytest.importorskip("authorized_recall")
+    for one in rows:
+        pairs = zip(one.retrieved + one.gold, one.retrieved_admissible + one.gold_admissible, strict=True)
+        may_use = dict(pairs).__getitem__
+        unusable = theirs.unusable_fraction_at_k(one.retrieved, may_use, 8)
+        assert BY_NAME["unusable"].sums(one, None).values == round(1_000_000 * unusable)
+        if one.gold:
+            found = theirs.authorized_recall_at_k(one.retrieved, one.gold, may_use, 8)
+            assert BY_NAME["arecall"].sums(one, None).values == round(1_000_000 * found)
 
 
 @given(few_rows(systems=("oracle", "carag-certified")))
@@ -247,7 +314,7 @@ def test_without_a_mask_each_question_counts_once() -> None:
     found = {
         part.name: part.systems["vanilla"]["evidence_unmasked"]
         for part in slices(rows)
-        if part.name != EVERYTHING and not part.too_small
+        if part.name.scope != "everything" and not part.too_small
     }
     assert found[SliceName("real")].value == 0.5  # type: ignore[union-attr]
     assert found[SliceName("real")].denominator == 2  # type: ignore[union-attr]

@@ -17,6 +17,7 @@ from carag.errors import CorruptFile, InvalidArgument
 from carag.evaluation.report.files import check_files, files, report_json, write_files
 from carag.evaluation.report.page import IN_WORDS, anchor
 from carag.evaluation.report.report import report, report_from
+from carag.evaluation.report.strata import BAND, DIMENSIONS, SliceName
 from carag.evaluation.report.svg import Dot, dots, lines
 from carag.evaluation.row import SYSTEMS, Standing, rows_sha256, write_rows
 from carag.evaluation.run_metadata import RunMetadata, Trials, Worlds
@@ -134,6 +135,20 @@ def test_a_description_that_makes_no_sense_is_refused(change: dict[str, object])
         Trials("carag-auto", 1, 2, 1, 1)
 
 
+@pytest.mark.parametrize("system", ["vanilla", "carag-auto"])
+def test_the_page_has_recall_and_violations_by_both_axes_of_each_system(system: str) -> None:
+    text = page_of(ROWS).partition("### Selectivity and correlation")[2]
+    headings_, _, *lines = [line for line in text.splitlines() if line.startswith("|")]
+    at = headings_.split(" | ").index(system)
+    slices = report(ROWS).sections[0].slices
+    for band in ("0.1-0.5", "0.5-1"):
+        part = slices[SliceName("everything", BAND, f"{band}, neutral")]
+        for title, name in (("Admissible recall@8", "admissible_recall"), ("CVR by query", "cvr_query")):
+            (line,) = [one for one in lines if one.startswith(f"| {band} | neutral |") and title in one]
+            value = part.systems[system][name].value  # type: ignore[union-attr]
+            assert float(line.split(" | ")[at].split(" %")[0]) == pytest.approx(100 * value, abs=0.6)
+
+
 # --- rows that contradict each other ---
 
 
@@ -185,7 +200,7 @@ def test_what_cannot_be_counted_is_not_measured_and_never_zero() -> None:
 
 def test_small_strata_have_no_figures() -> None:
     whole = json.loads(report_json(report(ROWS)))
-    strata = [part for part in whole["models"][0]["cells"] if part["dimension"]]
+    strata = [part for part in whole["models"][0]["cells"] if part["dimension"] in DIMENSIONS]
     assert strata
     assert all(part["systems"] == {} and part["paired"] == [] and part["not_measured"] for part in strata)
     assert "| not measured |" in files(report(ROWS))["report.md"].decode()
