@@ -151,15 +151,34 @@ def _held(row: list[Placed], edges: list[int]) -> list[int]:
     return found
 
 
+def is_figure(text: str) -> bool:
+    """Tell whether a cell's text is a figure, and not a year, which heads a column."""
+    return FIGURE.fullmatch(text) is not None and not _YEAR.fullmatch(text)
+
+
 def body_of(grid: list[list[Placed]]) -> int:
     """Return the number of the first row with a figure after its first cell; the rows above are headings."""
     for number, row in enumerate(grid):
-        if any(
-            FIGURE.fullmatch(one.text) and not _YEAR.fullmatch(one.text) and not one.cell.is_head
-            for one in row[1:]
-        ):
+        if any(is_figure(one.text) and not one.cell.is_head for one in row[1:]):
             return number
     return 1
+
+
+def data_lines(grid: list[list[Placed]]) -> list[str]:
+    """Write rows of data, where each column with text is a column; a title above the figures stands alone.
+
+    Raises ``Unreadable`` if there are more places than ``MAX_CELLS``.
+    """
+    starts = sorted({one.at for row in grid for one in row})
+    if len(starts) * len(grid) > MAX_CELLS:
+        raise _too_large()
+    body = body_of(grid)
+    return [
+        row[0].text
+        if len(row) == 1 and (number < body or row[0].at == starts[0])
+        else " | ".join(columned(row, starts, in_body=number >= body))
+        for number, row in enumerate(grid)
+    ]
 
 
 def columned(row: list[Placed], starts: list[int], *, in_body: bool) -> list[str]:

@@ -13,8 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from carag.readers import blocks, grid
-from carag.readers import docx as docx_reader
+from carag.readers import blocks, grid, package
 from carag.readers.child import Child
 from carag.readers.docx import read_docx
 from carag.readers.html import read_html
@@ -184,7 +183,7 @@ def test_the_limit_of_a_docx_is_for_all_parts_together(monkeypatch: pytest.Monke
     related = {"header": paragraph("h" * 500), "footer": paragraph("f" * 500)}
     content = docx_package(paragraph("b" * 500), related=related)
     assert 1504 == len(read_docx(content).text)
-    monkeypatch.setattr(docx_reader, "MAX_UNPACKED", 1500)
+    monkeypatch.setattr(package, "MAX_UNPACKED", 1500)
     assert "too_large" == refused(read_docx, content).kind
 
 
