@@ -23,7 +23,7 @@ from dataclasses import asdict, is_dataclass
 from importlib import import_module
 from typing import IO, TYPE_CHECKING, Any, Final
 
-from carag.readers.outcome import ProblemKind, Unreadable, problem_of
+from carag.readers.outcome import ProblemKind, Unreadable, problem_of, too_large
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -109,7 +109,7 @@ class Child:
             return Unreadable(
                 ProblemKind.FAILED, f"crashed the process that read it (exit status {code}); please report it"
             )
-        return Unreadable(ProblemKind.TOO_LARGE, f"{why}; split the file")
+        return too_large(f"{why}; split the file")
 
 
 def _send(pipe: IO[bytes] | None, head: str, content: bytes) -> None:

@@ -13,7 +13,7 @@ from io import StringIO
 from typing import Final
 
 from carag.limits import MAX_TEXT
-from carag.readers.grid import MAX_CELLS, Cell, Placed, data_lines
+from carag.readers.grid import MAX_CELLS, Cell, Placed, data_text
 from carag.readers.outcome import Content, ProblemKind, Unreadable, broken, too_large
 from carag.readers.plain import decoded
 
@@ -34,49 +34,55 @@ def read_csv(content: bytes) -> Content:
     """
     text = decoded(content)
     if stated := _STATED.match(text):
-        return _table(text[stated.end() :], stated[1])
+        return _written(_rows(text[stated.end() :], stated[1]))
     fitting, errors = [], []
     for sign in filter(text.__contains__, _SIGNS):
         try:
-            found = _table(text, sign)
+            fitting.append(_rows(text, sign))
         except Unreadable as error:
             if error.kind is ProblemKind.TOO_LARGE:
                 raise
             errors.append(str(error))
-        else:
-            fitting += [found] * (" | " in found.text)
-    if len(fitting) == 1:
-        return fitting[0]
-    if not fitting and not errors:  # no sign separates anything: one column
-        return _table(text, ",")
-    raise broken(
-        "it is not certain which of comma, semicolon, tab and | separates its cells: one alone must give every row the"
-        f" same number ({'; '.join(errors) if not fitting else 'several do'}); state it in the first line, as in sep=;"
-    )
+    several = [rows for rows in fitting if len(rows[0]) > 1]
+    if len(several) != 1 and (several or errors):
+        raise broken(
+            "it is not certain which of comma, semicolon, tab and | separates its cells: one alone must give every row"
+            f" the same number ({'several do' if several else '; '.join(errors)}); state it in line 1, as in sep=;"
+        )
+    return _written(several[0] if several else _rows(text, ","))
 
 
 def read_tsv(content: bytes) -> Content:
     """Return the rows of a TSV file, whose cells are separated by tabs, as :func:`read_csv` does."""
-    return _table(decoded(content), "\t")
+    return _written(_rows(decoded(content), "\t"))
 
 
-def _table(text: str, sign: str) -> Content:
+def _rows(text: str, sign: str) -> list[list[str]]:
+    """Return the rows that are not blank, all of one width."""
     csv.field_size_limit(MAX_TEXT)
     lines = csv.reader(StringIO(text, newline=""), delimiter=sign, strict=True)
-    grid: list[list[Placed]] = []
-    width = 0
+    rows: list[list[str]] = []
     try:
         for row in filter(None, lines):
-            width = width or len(row)
-            if len(row) != width:
+            rows.append(row)
+            if len(row) != len(rows[0]):
                 raise broken(
-                    f"separated by {sign!r}, row {lines.line_num} has {len(row)} cells; want {width}"
+                    f"separated by {sign!r}, line {lines.line_num} has {len(row)} cells; want {len(rows[0])}"
                 )
-            if width * len(grid) > MAX_CELLS:
+            if len(row) * len(rows) > MAX_CELLS:
                 raise too_large(f"has more than {MAX_CELLS} cells; split the file")
-            head = Cell(is_head=not grid)
-            texts = [" ".join(one.split()) for one in row]
-            grid.append([Placed(at, at + 1, one, head, is_own=True) for at, one in enumerate(texts) if one])
     except csv.Error as error:
         raise broken(f"separated by {sign!r}, line {lines.line_num} is not valid CSV: {error}") from None
-    return Content("\n".join(data_lines([row for row in grid if row])))
+    return rows
+
+
+def _written(rows: list[list[str]]) -> Content:
+    grid = [
+        [
+            Placed(at, at + 1, text, Cell(is_head=not number), is_own=True)
+            for at, one in enumerate(row)
+            if (text := " ".join(one.split()))
+        ]
+        for number, row in enumerate(rows)
+    ]
+    return Content(data_text([[row for row in grid if row]]))

@@ -10,7 +10,7 @@ from typing import Final
 
 from carag.readers.docx_story import Notes, Story
 from carag.readers.docx_styles import Styles
-from carag.readers.outcome import Content, ProblemKind, Unreadable
+from carag.readers.outcome import Content, broken
 from carag.readers.package import Package
 
 _UNREAD: Final = {
@@ -34,10 +34,7 @@ def read_docx(content: bytes) -> Content:
     related = package.related(package.main)
     for one in related:
         if one.kind in _UNREAD:
-            raise Unreadable(
-                ProblemKind.BROKEN,
-                f"holds {_UNREAD[one.kind]}, which cannot be read; save it as text or PDF",
-            )
+            raise broken(f"holds {_UNREAD[one.kind]}, which cannot be read; save it as text or PDF")
     parts = {one.kind: package.parsed(one.part) for one in related if one.kind in _ASIDE}
     definitions = Styles(parts.get("styles")), parts.get("numbering")
     notes = Notes(*(parts.get(kind) for kind in ("footnotes", "endnotes", "settings")))

@@ -21,7 +21,16 @@ from carag.readers.child import Child
 from carag.readers.facts import merged_facts, with_id_as_text
 from carag.readers.formats import PACKED, PARSED, ROWS, WHOLE, ending_of, reader_of
 from carag.readers.json_rows import content_of_row, lines_of
-from carag.readers.outcome import Content, Problem, ProblemKind, ReadDocument, Unreadable, problem_of
+from carag.readers.outcome import (
+    Content,
+    Problem,
+    ProblemKind,
+    ReadDocument,
+    Unreadable,
+    broken,
+    problem_of,
+    too_large,
+)
 from carag.readers.packed import Unpacked
 from carag.readers.plain import read_plain
 from carag.readers.sidecar import MAX_SIDECAR, SIDECARS, Sidecar
@@ -226,7 +235,7 @@ class _Folder:
         with self._opened(file) as stream:
             content = stream.read(most + 1)
         if len(content) > most:
-            raise Unreadable(ProblemKind.TOO_LARGE, f"has more than {most} bytes; split the file")
+            raise too_large(f"has more than {most} bytes; split the file")
         return content
 
     @contextmanager
@@ -235,7 +244,7 @@ class _Folder:
         try:
             real = (self._root / file).resolve(strict=True)
         except RuntimeError:
-            raise Unreadable(ProblemKind.BROKEN, "is a symbolic link to itself; want a file") from None
+            raise broken("is a symbolic link to itself; want a file") from None
         if not real.is_relative_to(self._root):
             raise Unreadable(
                 ProblemKind.OUTSIDE,

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from operator import itemgetter
 from typing import Final, NamedTuple
 
-from carag.readers.outcome import ProblemKind, Unreadable
+from carag.readers.outcome import Unreadable, too_large
 from carag.readers.raised import NOTE
 
 MAX_CELLS: Final = 1 << 22
@@ -151,34 +151,37 @@ def _held(row: list[Placed], edges: list[int]) -> list[int]:
     return found
 
 
-def is_figure(text: str) -> bool:
-    """Tell whether a cell's text is a figure, and not a year, which heads a column."""
-    return FIGURE.fullmatch(text) is not None and not _YEAR.fullmatch(text)
-
-
 def body_of(grid: list[list[Placed]]) -> int:
     """Return the number of the first row with a figure after its first cell; the rows above are headings."""
     for number, row in enumerate(grid):
-        if any(is_figure(one.text) and not one.cell.is_head for one in row[1:]):
+        if any(
+            FIGURE.fullmatch(one.text) and not _YEAR.fullmatch(one.text) and not one.cell.is_head
+            for one in row[1:]
+        ):
             return number
     return 1
 
 
-def data_lines(grid: list[list[Placed]]) -> list[str]:
-    """Write rows of data, where each column with text is a column; a title above the figures stands alone.
+def data_text(grids: list[list[list[Placed]]]) -> str:
+    """Write tables of data that share their columns; each column with text is one. A title above figures stands alone.
 
     Raises ``Unreadable`` if there are more places than ``MAX_CELLS``.
     """
-    starts = sorted({one.at for row in grid for one in row})
-    if len(starts) * len(grid) > MAX_CELLS:
+    starts = sorted({one.at for grid in grids for row in grid for one in row})
+    if len(starts) * sum(map(len, grids)) > MAX_CELLS:
         raise _too_large()
-    body = body_of(grid)
-    return [
-        row[0].text
-        if len(row) == 1 and (number < body or row[0].at == starts[0])
-        else " | ".join(columned(row, starts, in_body=number >= body))
-        for number, row in enumerate(grid)
-    ]
+    texts = []
+    for grid in grids:
+        body = body_of(grid)
+        lines = (
+            [row[0].text]
+            if len(row) == 1
+            and (row[0].at == starts[0] or (number < body and not FIGURE.fullmatch(row[0].text)))
+            else columned(row, starts, in_body=number >= body)
+            for number, row in enumerate(grid)
+        )
+        texts.append("\n".join(map(" | ".join, lines)))
+    return "\n\n".join(texts)
 
 
 def columned(row: list[Placed], starts: list[int], *, in_body: bool) -> list[str]:
@@ -198,4 +201,4 @@ def columned(row: list[Placed], starts: list[int], *, in_body: bool) -> list[str
 
 
 def _too_large() -> Unreadable:
-    return Unreadable(ProblemKind.TOO_LARGE, f"a table has more than {MAX_CELLS} places; split it")
+    return too_large(f"a table has more than {MAX_CELLS} places; split it")

@@ -15,13 +15,15 @@ from typing import Final, TypeAlias
 
 from carag.readers.outcome import broken
 
+_ACCOUNT: Final = '_(* {0}_);_(* \\({0}\\);_(* "-"??_);_(@_)'
 BUILT_IN: Final = {
-    0: "General", 1: "0", 2: "0.00", 3: "#,##0", 4: "#,##0.00", 9: "0%", 10: "0.00%", 11: "0.00E+00", 14: "yyyy-mm-dd",
-    15: "d-mmm-yy", 16: "d-mmm", 17: "mmm-yy", 18: "h:mm AM/PM", 19: "h:mm:ss AM/PM", 20: "h:mm", 21: "h:mm:ss",
-    22: "yyyy-mm-dd h:mm", 37: "#,##0;(#,##0)", 38: "#,##0;(#,##0)", 39: "#,##0.00;(#,##0.00)",
-    40: "#,##0.00;(#,##0.00)", 49: "@",
+    0: "General", 1: "0", 2: "0.00", 3: "#,##0", 4: "#,##0.00", 9: "0%", 10: "0.00%", 11: "0.00E+00", 12: "# ?/?",
+    13: "# ??/??", 14: "yyyy-mm-dd", 15: "d-mmm-yy", 16: "d-mmm", 17: "mmm-yy", 18: "h:mm AM/PM", 19: "h:mm:ss AM/PM",
+    20: "h:mm", 21: "h:mm:ss", 22: "yyyy-mm-dd h:mm", 37: "#,##0;(#,##0)", 38: "#,##0;(#,##0)",
+    39: "#,##0.00;(#,##0.00)", 40: "#,##0.00;(#,##0.00)", 41: _ACCOUNT.format("#,##0"),
+    43: _ACCOUNT.format("#,##0.00"), 45: "mm:ss", 46: "[h]:mm:ss", 47: "mmss.0", 48: "##0.0E+0", 49: "@",
 }  # fmt: skip
-"""The formats that files need not define (18.8.30), but for those that depend on the country."""
+"""The formats that files need not define (18.8.30), but for amounts in the currency of the reader's country."""
 _Section: TypeAlias = list[tuple[str, str]]
 """The kind and text of each token."""
 _NUMBER: Final = re.compile(r"[-+]?(?:\d{1,330}(?:\.\d{0,330})?|\.\d{1,330})(?:[eE][-+]?\d{1,3})?", re.ASCII)

@@ -14,7 +14,7 @@ from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile
 from lxml import etree
 
 from carag.readers.docx_styles import name_of
-from carag.readers.outcome import ProblemKind, Unreadable
+from carag.readers.outcome import ProblemKind, Unreadable, broken, too_large
 
 if TYPE_CHECKING:
     from lxml.etree import _Element
@@ -55,28 +55,20 @@ class Package:
         if content.startswith(_OLE):
             if _ENCRYPTED_STREAM in content:
                 raise Unreadable(ProblemKind.ENCRYPTED, "is encrypted; want a file saved without a password")
-            raise Unreadable(
-                ProblemKind.BROKEN, f"is a {called[:-1]} file in the format before 2007; save it as {called}"
-            )
+            raise broken(f"is a {called[:-1]} file in the format before 2007; save it as {called}")
         if content.count(_ENTRY) > MAX_PARTS:  # the parts are counted before a list of them is made
-            raise Unreadable(
-                ProblemKind.TOO_LARGE, f"the archive has more than {MAX_PARTS} parts; split the file"
-            )
+            raise too_large(f"the archive has more than {MAX_PARTS} parts; split the file")
         self._archive = ZipFile(BytesIO(content))
         self._parts = {part.filename.lower(): part for part in self._archive.infolist()}
         self._left = MAX_UNPACKED
         if len(self._parts) != len(self._archive.infolist()):
-            raise Unreadable(ProblemKind.BROKEN, "two parts have the same name; save the file again")
+            raise broken("two parts have the same name; save the file again")
         self._whole = self.related("")
         main = next((one.part for one in self._whole if one.kind == "officeDocument"), None)
         if main is None:
-            raise Unreadable(ProblemKind.BROKEN, f"the archive names no main document; want {self._wanted}")
+            raise broken(f"the archive names no main document; want the format {called}")
         self.main = main
         """The main part's name."""
-
-    @property
-    def _wanted(self) -> str:
-        return f"{'an' if self._called[0] == 'X' else 'a'} {self._called} file"
 
     def title(self) -> str:
         """Return the title among the file's properties; empty if there is none."""
@@ -91,7 +83,7 @@ class Package:
         """Return the main part's root; raises ``Unreadable`` unless it has this name."""
         root = self.parsed(self.main)
         if name_of(root) != name:
-            raise Unreadable(ProblemKind.BROKEN, f"its main part is a {name_of(root)}; want {self._wanted}")
+            raise broken(f"its main part is a {name_of(root)}; want the format {self._called}")
         return root
 
     def related(self, part: str) -> list[Related]:
@@ -100,7 +92,7 @@ class Package:
         listed = posixpath.join(folder, "_rels", f"{name}.rels")
         if listed.lower() not in self._parts:
             if not part:
-                raise Unreadable(ProblemKind.BROKEN, f"the archive has no _rels/.rels; want {self._wanted}")
+                raise broken(f"the archive has no _rels/.rels; want the format {self._called}")
             return []
         return [
             Related(
@@ -116,16 +108,11 @@ class Package:
         """Return the root of a part."""
         part = self._parts.get(name.lower())
         if part is None:
-            raise Unreadable(
-                ProblemKind.BROKEN, f"the part {name!r} is missing; get a complete copy of the file"
-            )
+            raise broken(f"the part {name!r} is missing; get a complete copy of the file")
         if part.flag_bits & 1:
             raise Unreadable(ProblemKind.ENCRYPTED, "is encrypted; want a file saved without a password")
         if part.compress_type not in {ZIP_STORED, ZIP_DEFLATED}:
-            raise Unreadable(
-                ProblemKind.BROKEN,
-                f"is compressed with a method that {self._called} does not allow; want Deflate",
-            )
+            raise broken(f"is compressed with a method that {self._called} does not allow; want Deflate")
         parser = etree.XMLParser(
             resolve_entities=False, no_network=True, huge_tree=True, remove_comments=True, remove_pis=True
         )
@@ -134,22 +121,15 @@ class Package:
                 while piece := stream.read(_PIECE):
                     self._left -= len(piece)
                     if self._left < 0:
-                        raise Unreadable(
-                            ProblemKind.TOO_LARGE,
-                            f"unpacks to more than {MAX_UNPACKED} bytes of text; split the file",
-                        )
+                        raise too_large(f"unpacks to more than {MAX_UNPACKED} bytes of text; split the file")
                     parser.feed(piece)
             root = parser.close()
         except (etree.LxmlError, NotImplementedError) as error:
             if "depth" in str(error):
-                raise Unreadable(
-                    ProblemKind.TOO_LARGE, "its elements are nested too deep; want fewer levels"
-                ) from None
-            raise Unreadable(ProblemKind.BROKEN, f"the part {name!r} is not XML ({error})") from None
+                raise too_large("its elements are nested too deep; want fewer levels") from None
+            raise broken(f"the part {name!r} is not XML ({error})") from None
         if root.getroottree().docinfo.doctype:
-            raise Unreadable(
-                ProblemKind.BROKEN, f"a part declares a document type, which {self._called} does not allow"
-            )
+            raise broken(f"a part declares a document type, which {self._called} does not allow")
         return root
 
 

@@ -37,7 +37,7 @@ def read_pptx(content: bytes) -> Content:
     texts: list[str] = []
     left_out: list[str] = []
     for number, listed in enumerate(package.root("presentation").iterfind("{*}sldIdLst/{*}sldId"), 1):
-        said = []
+        said: list[str] = []
         for text, unread in _slide(package, parts.get(related_id(listed), ""), drawn):
             said += filter(None, [text])
             left_out += [f"slide {number}: {one}" for one in unread]

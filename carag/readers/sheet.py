@@ -5,16 +5,15 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from itertools import pairwise
 from operator import itemgetter
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from carag.limits import quoted
-from carag.readers.grid import MAX_CELLS, Cell, Placed, is_figure
+from carag.readers.grid import MAX_CELLS, Cell, Placed
 from carag.readers.outcome import broken, too_large
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection
 
 
 MAX_COLUMNS: Final = 16384
@@ -42,32 +41,27 @@ def area_of(reference: str) -> Area:
         for letter in found[1]:
             column = 26 * column + ord(letter) - 64
         ends += [int(found[2]), column]
-    return (*ends,)
+    return ends[0], ends[1], ends[2], ends[3]
 
 
 def tables_of(
     cells: dict[int, dict[int, str]],
     merged: list[Area],
-    hidden: tuple[Collection[int], Collection[int]],
-) -> Iterator[list[list[Placed]]]:
-    """Yield the tables of a sheet, given its texts by row and column, its merged areas, and hidden rows and columns.
+    hidden_rows: Collection[int],
+    hidden_columns: Collection[int],
+) -> list[list[list[Placed]]]:
+    """Return the shown rows of a sheet between empty ones, given its texts by row and column.
 
-    Raises ``Unreadable`` if there are too many places, or merged areas overlap.
+    Raises ``Unreadable`` if there are too many cells, or merged areas overlap.
     """
-    rows = sorted(_placed(cells, merged, *hidden).items())
-    begins, apart, has_figures = [0], None, False
-    for at, (number, row) in enumerate(rows):
-        if at and any(one not in hidden[0] for one in range(rows[at - 1][0] + 1, number)):
-            apart = at
-        if any(is_figure(one.text) or not one.is_own for one in row):
-            apart, has_figures = None, True
-        elif len(row) > 1:
-            if apart is not None and has_figures:  # names below an empty row, with the title above them
-                begins.append(apart)
-                has_figures = False
-            apart = None
-    for start, end in pairwise([*begins, len(rows)]):
-        yield [row for _, row in rows[start:end]]
+    tables: list[list[list[Placed]]] = []
+    last = 0
+    for number, row in sorted(_placed(cells, merged, hidden_rows, hidden_columns).items()):
+        if not tables or any(one not in hidden_rows for one in range(last + 1, number)):
+            tables.append([])
+        tables[-1].append(row)
+        last = number
+    return tables
 
 
 def _placed(

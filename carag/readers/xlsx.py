@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from carag.limits import quoted
 from carag.readers.docx_styles import child, is_on, name_of, stated
-from carag.readers.grid import data_lines
+from carag.readers.grid import data_text
 from carag.readers.number_format import BUILT_IN, number_shown
 from carag.readers.outcome import Content, broken
 from carag.readers.package import TRUE, Package, related_id
@@ -81,15 +81,14 @@ class _Workbook:
             root = self._package.parsed(found.part)
             margins = (_MARGIN_CODE.sub(" ", one.text or "") for one in root.iterfind("{*}headerFooter/*"))
             yield from dict.fromkeys(filter(None, (" ".join(one.split()) for one in margins)))
-            for table in self._tables(name, root):
-                yield "\n".join(data_lines(table))
+            yield from filter(None, [data_text(self._tables(name, root))])
             for one in self._package.related(found.part):
                 if one.kind == "drawing":
                     text, unread = shapes_text([self._package.parsed(one.part)])
                     self.left_out += [f"sheet {name}: {what}" for what in unread]
                     yield from filter(None, [text])
 
-    def _tables(self, name: str, root: _Element) -> Iterator[list[list[Placed]]]:
+    def _tables(self, name: str, root: _Element) -> list[list[list[Placed]]]:
         hidden_rows: set[int] = set()
         hidden_columns = {
             at
@@ -119,7 +118,7 @@ class _Workbook:
                         f"sheet {name}: a formula in row {row}, column {column} was not calculated"
                     )
         merged = [area_of(one.get("ref", "")) for one in root.iterfind("{*}mergeCells/{*}mergeCell")]
-        return tables_of(cells, merged, (hidden_rows, hidden_columns))
+        return tables_of(cells, merged, hidden_rows, hidden_columns)
 
     def _value(self, cell: _Element, place: tuple[int, ...], filled: list[Area]) -> str:
         """Return what a cell shows; ``filled`` are the areas of formulas with several values, if those are stale."""

@@ -17,14 +17,14 @@ from carag.readers import blocks, grid, package
 from carag.readers.child import Child
 from carag.readers.docx import read_docx
 from carag.readers.html import read_html
-from carag.readers.outcome import Problem, Unreadable, problem_of
+from carag.readers.outcome import Unreadable
+from tests.readers.refusing import refused
 from tests.readers.writers import docx_of, docx_package, form, paragraph, pdf_page, pdf_tree, stream, zipped
 from tests.sizes import examples
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
-    from carag.readers.outcome import Content
 
 ROOT = Path(__file__).parents[2]
 words = st.from_regex(r"[A-Za-z0-9.,]{1,8}( [A-Za-z0-9.,]{1,8}){0,3}", fullmatch=True)
@@ -39,12 +39,6 @@ def html(markup: str) -> str:
 
 def word(body: str, **more: dict[str, str]) -> str:
     return read_docx(docx_package(body, related=more.get("related"))).text
-
-
-def refused(read: Callable[[bytes], Content], content: bytes) -> Problem:
-    with pytest.raises(Exception) as raised:  # noqa: PT011 - problem_of tells which are foreseen
-        read(content)
-    return problem_of("here", raised.value)
 
 
 @given(st.lists(words, max_size=4), tables)
