@@ -1,7 +1,7 @@
 r"""Parse files in a child process with limits on processor time and memory.
 
-Parsers of PDF, DOCX and HTML are large, and some input makes a parser loop or allocate memory without end where none of
-this package's checks is reached. So each file is parsed in a child process. If the child dies, the file is reported as
+Parsers are large, and some input makes a parser loop or allocate memory without end where none of this package's checks
+is reached. So each file is parsed in a child process. If the child dies, the file is reported as
 a problem and the next one gets a new child. A child gets bytes and returns JSON: nothing that it produces is executed
 or unpickled.
 

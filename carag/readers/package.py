@@ -71,7 +71,7 @@ class Package:
         """The main part's name."""
 
     def title(self) -> str:
-        """Return the title among the file's properties; empty if there is none."""
+        """Return the title among the file's properties, which may be empty."""
         return "".join(
             "".join(title.itertext()).strip()
             for one in self._whole
