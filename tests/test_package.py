@@ -319,6 +319,7 @@ def test_the_engine_loads_no_more_than_it_needs() -> None:
         "backends.postgres",
         "profiles",
         "generation.figures",
+        "readers.office",
         "readers.pdf",
         "retrieval.minilm",
         "service",

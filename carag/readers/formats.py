@@ -21,11 +21,11 @@ ROWS: Final = {".jsonl", ".ndjson", *PACKED}
 _PLAIN: Final = dict.fromkeys((".md", ".markdown", ".txt", ".text"), "plain:read_plain")
 _TABLES: Final = {".csv": "delimited:read_csv", ".tsv": "delimited:read_tsv"}
 _PARSED: Final = {
-    ".docx": "docx:read_docx",
+    ".docx": "office.docx:read_docx",
     ".eml": "mail:read_eml",
     ".pdf": "pdf.reader:read_pdf",
-    ".pptx": "pptx:read_pptx",
-    ".xlsx": "xlsx:read_xlsx",
+    ".pptx": "office.pptx:read_pptx",
+    ".xlsx": "office.xlsx:read_xlsx",
     **dict.fromkeys((".html", ".htm", ".xhtml"), "html:read_html"),
 }
 PARSED: Final = frozenset(_PARSED)

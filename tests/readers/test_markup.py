@@ -13,10 +13,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from carag.readers import blocks, grid, package
+from carag.readers import blocks, grid
 from carag.readers.child import Child
-from carag.readers.docx import read_docx
 from carag.readers.html import read_html
+from carag.readers.office import package
+from carag.readers.office.docx import read_docx
 from carag.readers.outcome import Unreadable
 from tests.readers.refusing import refused
 from tests.readers.writers import docx_of, docx_package, form, paragraph, pdf_page, pdf_tree, stream, zipped

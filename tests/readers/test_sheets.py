@@ -19,9 +19,9 @@ from openpyxl.styles import Font
 
 from carag.readers import grid
 from carag.readers.delimited import read_csv, read_tsv
-from carag.readers.number_format import number_shown
+from carag.readers.office.number_format import number_shown
+from carag.readers.office.xlsx import read_xlsx
 from carag.readers.outcome import Unreadable
-from carag.readers.xlsx import read_xlsx
 from tests.readers.refusing import refused
 from tests.readers.writers import zipped
 from tests.sizes import examples
@@ -325,7 +325,7 @@ def test_a_hostile_workbook_ends_in_a_problem(content: bytes, kind: str) -> None
 def test_sheets_and_tables_have_a_greatest_number_of_cells(monkeypatch: pytest.MonkeyPatch) -> None:
     """Cells and places: two far corners make four places."""
     monkeypatch.setattr(grid, "MAX_CELLS", 3)
-    monkeypatch.setattr("carag.readers.sheet.MAX_CELLS", 3)
+    monkeypatch.setattr("carag.readers.office.sheet.MAX_CELLS", 3)
     monkeypatch.setattr("carag.readers.delimited.MAX_CELLS", 3)
     assert "too_large" == refused(read_xlsx, filled(["a"], ["", "b"])).kind
     assert "too_large" == refused(read_xlsx, filled(["a"] * 4)).kind

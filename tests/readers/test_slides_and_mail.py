@@ -17,7 +17,7 @@ from pptx.enum.chart import XL_CHART_TYPE
 
 from carag.readers import Problem, ReadDocument, read_folder
 from carag.readers.mail import MAX_NESTING, read_eml
-from carag.readers.pptx import read_pptx
+from carag.readers.office.pptx import read_pptx
 from tests.readers.refusing import refused
 from tests.readers.test_sheets import filled
 from tests.readers.writers import docx_of, docx_package, paragraph, pdf

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from carag.readers.docx_story import Notes, Story
-from carag.readers.docx_styles import Styles
+from carag.readers.office.docx_story import Notes, Story
+from carag.readers.office.docx_styles import Styles
+from carag.readers.office.package import Package
 from carag.readers.outcome import Content, broken
-from carag.readers.package import Package
 
 _UNREAD: Final = {
     "aFChunk": "another document, imported when this one is opened",

@@ -11,14 +11,14 @@ import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from carag.limits import quoted
-from carag.readers.docx_styles import child, is_on, name_of, stated
 from carag.readers.grid import data_text
-from carag.readers.number_format import BUILT_IN, number_shown
+from carag.readers.office.docx_styles import child, is_on, name_of, stated
+from carag.readers.office.number_format import BUILT_IN, number_shown
+from carag.readers.office.package import TRUE, Package, related_id
+from carag.readers.office.shapes import shapes_text
+from carag.readers.office.sheet import MAX_COLUMNS, Area, area_of, tables_of
 from carag.readers.outcome import Content, broken
-from carag.readers.package import TRUE, Package, related_id
 from carag.readers.raised import lowered, raised
-from carag.readers.shapes import shapes_text
-from carag.readers.sheet import MAX_COLUMNS, Area, area_of, tables_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

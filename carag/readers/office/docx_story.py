@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING, Final
 from lxml import etree
 
 from carag.readers.blocks import Blocks
-from carag.readers.docx_lists import KINDS, Lists
-from carag.readers.docx_styles import attribute, child, is_on, name_of, stated
 from carag.readers.list_numbers import numeral
+from carag.readers.office.docx_lists import KINDS, Lists
+from carag.readers.office.docx_styles import attribute, child, is_on, name_of, stated
 from carag.readers.outcome import too_large
 from carag.readers.symbols import is_symbol_font, symbol
 
 if TYPE_CHECKING:
     from lxml.etree import _Element
 
-    from carag.readers.docx_styles import RunLook, Styles
+    from carag.readers.office.docx_styles import RunLook, Styles
 
 
 MAX_BOXES: Final = 32

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Final
 from lxml import etree
 
 from carag.readers.blocks import Blocks
-from carag.readers.docx_styles import attribute, child, name_of
-from carag.readers.package import TRUE
+from carag.readers.office.docx_styles import attribute, child, name_of
+from carag.readers.office.package import TRUE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

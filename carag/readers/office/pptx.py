@@ -9,10 +9,10 @@ from __future__ import annotations
 from itertools import accumulate
 from typing import TYPE_CHECKING, Final
 
-from carag.readers.docx_styles import attribute, child
+from carag.readers.office.docx_styles import attribute, child
+from carag.readers.office.package import Package, related_id
+from carag.readers.office.shapes import shapes_text
 from carag.readers.outcome import Content
-from carag.readers.package import Package, related_id
-from carag.readers.shapes import shapes_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

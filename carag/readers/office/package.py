@@ -13,7 +13,7 @@ from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile
 
 from lxml import etree
 
-from carag.readers.docx_styles import name_of
+from carag.readers.office.docx_styles import name_of
 from carag.readers.outcome import ProblemKind, Unreadable, broken, too_large
 
 if TYPE_CHECKING:
