@@ -264,6 +264,13 @@ def test_a_cell_is_read_by_its_kind(cell: str, text: str) -> None:
     assert (["⟨not calculated⟩"] if "<f>" in cell else [text]) == lines(stale)
 
 
+def test_what_merged_cells_cover_is_not_shown() -> None:
+    """Programs may leave values there, which the sheet no longer shows."""
+    after = '<mergeCells><mergeCell ref="A1:B2"/></mergeCells>'
+    rows = "<row><c><v>1</v></c><c><v>2</v></c><c><v>3</v></c></row><row><c><v>4</v></c><c/><c><v>5</v></c></row>"
+    assert ["1 | 3", "1 | 5"] == lines(book_of(rows, after=after))
+
+
 def test_hidden_sheets_are_not_read_and_heads_and_charts_are() -> None:
     """What is said at the head of each printed page counts; a chart is named."""
 
