@@ -43,8 +43,8 @@ _FORMATS: Final = (
 
 
 _FILES: Final = (
-    "PDF, DOCX, HTML, Markdown or plain text, JSON lines with id and text, and metadata.csv or metadata.jsonl with "
-    "their facts"
+    "PDF, DOCX, XLSX, PPTX, CSV, TSV, e-mail, HTML, Markdown or plain text, JSON lines with id and text, and "
+    "metadata.csv or metadata.jsonl with their facts"
 )
 _STATED: Final = {
     "circulars": (
@@ -203,7 +203,7 @@ def ingest(
         typer.Argument(
             metavar="PATH",
             help="A filing, a JSONL file of filings, EDGAR's list of a company's filings (CIK##########.json), or a "
-            "directory; under another profile a file or folder of PDF, DOCX, HTML, Markdown, text or JSON lines.",
+            "directory; under another profile a file or folder of PDF, office, e-mail, HTML, text or JSON lines.",
         ),
     ],
     store: Store,

@@ -108,7 +108,7 @@ def upgrade(
     """Upgrade a store of an earlier version: whatever this version needs is made from the store's documents.
 
     Without [b]--from[/b] nothing is embedded and no file is read, so no model is needed; documents that an earlier
-    reader took from PDF, DOCX or HTML files, and that this version may read differently, are listed. Can be killed at
+    reader took from files that are parsed, and that this version may read differently, are listed. Can be killed at
     any point and run again. At the end, index, words and documents are checked to be from the same instant.
 
     [dim]carag upgrade --store store --names company_tickers.json[/dim]

@@ -1,4 +1,4 @@
-"""Read a folder of ordinary files into documents: PDF, DOCX, HTML, Markdown, plain text and JSON Lines.
+"""Read a folder of ordinary files into documents: PDF, office files, HTML, e-mails, tables, text and JSON Lines.
 
 This package knows nothing of stores, profiles or engines; to it, a classification is a field like any other. The
 parsers come with the extra ``readers``.

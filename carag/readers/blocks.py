@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from carag.limits import MAX_TEXT
 from carag.readers.grid import FIGURE, Cell, body_of, columned, columns_of, grid_of, joined
-from carag.readers.outcome import ProblemKind, Unreadable
+from carag.readers.outcome import too_large
 from carag.readers.raised import NOTE, bare, lowered, raised
 
 if TYPE_CHECKING:
@@ -157,7 +157,7 @@ class Blocks:
         Raises ``Unreadable`` if tables are nested deeper than ``MAX_TABLES``.
         """
         if len(self._tables) == MAX_TABLES:
-            raise Unreadable(ProblemKind.TOO_LARGE, f"tables nested more than {MAX_TABLES} deep; want fewer")
+            raise too_large(f"tables nested more than {MAX_TABLES} deep; want fewer")
         self.end_line(blank=True)
         table = _Table()
         self._blocks().append(table)
@@ -271,7 +271,7 @@ class _Writer:
     def _count(self, said: str) -> None:
         self._left -= len(said)
         if self._left < 0:
-            raise Unreadable(ProblemKind.TOO_LARGE, f"more than {MAX_TEXT} characters of text; want fewer")
+            raise too_large(f"more than {MAX_TEXT} characters of text; want fewer")
 
     def _rows(self, table: _Table) -> list[str]:
         rows = [row for row in table.rows if row]

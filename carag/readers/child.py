@@ -1,7 +1,7 @@
 r"""Parse files in a child process with limits on processor time and memory.
 
-Parsers of PDF, DOCX and HTML are large, and some input makes a parser loop or allocate memory without end where none of
-this package's checks is reached. So each file is parsed in a child process. If the child dies, the file is reported as
+Parsers are large, and some input makes a parser loop or allocate memory without end where none of this package's checks
+is reached. So each file is parsed in a child process. If the child dies, the file is reported as
 a problem and the next one gets a new child. A child gets bytes and returns JSON: nothing that it produces is executed
 or unpickled.
 
@@ -23,7 +23,7 @@ from dataclasses import asdict, is_dataclass
 from importlib import import_module
 from typing import IO, TYPE_CHECKING, Any, Final
 
-from carag.readers.outcome import ProblemKind, Unreadable, problem_of
+from carag.readers.outcome import ProblemKind, Unreadable, problem_of, too_large
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -109,7 +109,7 @@ class Child:
             return Unreadable(
                 ProblemKind.FAILED, f"crashed the process that read it (exit status {code}); please report it"
             )
-        return Unreadable(ProblemKind.TOO_LARGE, f"{why}; split the file")
+        return too_large(f"{why}; split the file")
 
 
 def _send(pipe: IO[bytes] | None, head: str, content: bytes) -> None:

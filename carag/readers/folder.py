@@ -19,8 +19,18 @@ from carag.extras import require
 from carag.limits import MAX_LABEL, check_id, check_text, quoted, shown
 from carag.readers.child import Child
 from carag.readers.facts import merged_facts, with_id_as_text
+from carag.readers.formats import PACKED, PARSED, ROWS, WHOLE, ending_of, reader_of
 from carag.readers.json_rows import content_of_row, lines_of
-from carag.readers.outcome import Content, Problem, ProblemKind, ReadDocument, Unreadable, problem_of
+from carag.readers.outcome import (
+    Content,
+    Problem,
+    ProblemKind,
+    ReadDocument,
+    Unreadable,
+    broken,
+    problem_of,
+    too_large,
+)
 from carag.readers.packed import Unpacked
 from carag.readers.plain import read_plain
 from carag.readers.sidecar import MAX_SIDECAR, SIDECARS, Sidecar
@@ -28,7 +38,7 @@ from carag.readers.versions import READER_VERSIONS
 from carag.visible import visible
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from carag.readers.outcome import Fact
 
@@ -38,15 +48,9 @@ MAX_FILE: Final = 1 << 27
 _FREE: Final = 1 << 25
 """Bytes that a gzipped file may unpack to in any case; beyond that, its growth is limited."""
 _NAMED: Final = 20
-"""Greatest number of fields that one problem names."""
+"""Greatest number of fields or parts that one problem names."""
 _PIECE: Final = 4096
 """Characters searched at a time for a visible one."""
-_PACKED: Final = {".jsonl.gz", ".ndjson.gz"}
-_ROWS: Final = {".jsonl", ".ndjson", *_PACKED}
-_PLAIN: Final = {".md", ".markdown", ".txt", ".text"}
-_HTML: Final = {".html", ".htm", ".xhtml"}
-_EXTRA: Final = {".pdf", ".docx", *_HTML}
-"""Formats whose parsers the extra ``readers`` brings."""
 
 
 def read_folder(
@@ -57,10 +61,11 @@ def read_folder(
     Parameters
     ----------
     path : Path or str
-        A folder, or one of its files. Formats: PDF, DOCX, HTML (``.html``, ``.htm``, ``.xhtml``), Markdown (``.md``,
-        ``.markdown``), plain text (``.txt``, ``.text``), and JSON Lines (``.jsonl``, ``.ndjson``, gzipped or not) with
-        the fields ``id`` and ``text``. Text is UTF-8 unless a file states another encoding. Metadata comes from
-        ``metadata.csv`` and ``metadata.jsonl`` in the folder, from front matter, and from further fields of JSON Lines.
+        A folder, or one of its files. Formats: PDF, DOCX, XLSX, PPTX, e-mail (``.eml``), HTML (``.html``, ``.htm``,
+        ``.xhtml``), Markdown (``.md``, ``.markdown``), plain text (``.txt``, ``.text``), tables (``.csv``, ``.tsv``),
+        and JSON Lines (``.jsonl``, ``.ndjson``, gzipped or not) with the fields ``id`` and ``text``. Text is UTF-8
+        unless a file states another encoding. Metadata comes from ``metadata.csv`` and ``metadata.jsonl`` in the
+        folder, from front matter, and from further fields of JSON Lines.
     leaves_out : callable, optional
         Tells whether a JSON Lines field of this name may be left out if it is nested (an object, or a list of anything
         but texts). Left-out fields are reported once per file. Any other nested field makes its row a problem.
@@ -70,15 +75,15 @@ def read_folder(
     ReadDocument
         A document.
     Problem
-        A file or row that could not be read, or fields that were left out; the rows of the sidecar that name no
-        document come last.
+        A file or row that could not be read, or parts or fields that were left out; the rows of the sidecar that name
+        no document come last.
 
     Raises
     ------
     InvalidArgument
         If the path does not exist.
     MissingExtra
-        If there are PDF, DOCX or HTML files and the extra ``readers`` is not installed.
+        If there are files that need a parser and the extra ``readers`` is not installed.
 
     Examples
     --------
@@ -90,7 +95,7 @@ def read_folder(
     ...     for one in read_folder(folder):
     ...         print(one)
     ReadDocument(id='a-1', text='# Sales', facts={'year': 2024}, pages=(), where='a.md', title='', read_by=None)
-    Problem(where='b.xyz', kind=<ProblemKind.SKIPPED: 'skipped'>, reason="ends in '.xyz'; want .docx, ...")
+    Problem(where='b.xyz', kind=<ProblemKind.SKIPPED: 'skipped'>, reason="ends in '.xyz'; want .csv, ...")
     """
     named = Path(path)
     try:
@@ -103,8 +108,8 @@ def read_folder(
     else:
         files, problems = [whole.name], {}
         folder = _Folder(whole.parent, files, leaves_out)
-    if any(_ending(file) in _EXTRA for file in files):
-        require("reading PDF, DOCX and HTML files", "readers")
+    if any(ending_of(file) in PARSED for file in files):
+        require("reading PDF, office, HTML and e-mail files", "readers")
     return folder.outcomes(problems, one_file=not whole.is_dir())
 
 
@@ -112,7 +117,7 @@ class _Folder:
     def __init__(self, root: Path, files: list[str], leaves_out: Callable[[str], bool] | None) -> None:
         self._root = root
         self._files = files
-        self._named_by_path = {one for one in files if _ending(one) in _PLAIN | _EXTRA}
+        self._named_by_path = {one for one in files if ending_of(one) in WHOLE}
         """An id stated in one file must not be the path of another, which is that file's id."""
         self._leaves_out = leaves_out
         self._sidecar = Sidecar()
@@ -141,27 +146,40 @@ class _Folder:
     def _read(self, file: str) -> Iterator[ReadDocument | Problem]:
         where = shown(file)
         try:
-            if _ending(file) in _ROWS and Path(file).name not in SIDECARS:
+            if Path(file).name in SIDECARS:
+                raise Unreadable(  # noqa: TRY301
+                    ProblemKind.SKIPPED,
+                    "is a sidecar in a subfolder; move its rows to the sidecar of the folder itself",
+                )
+            if ending_of(file) in ROWS:
                 yield from self._rows(file, where)
             else:
-                reader, content = _reader(file), self._bytes(file, MAX_FILE)
-                if not content:
-                    raise Unreadable(ProblemKind.EMPTY, "is empty")  # noqa: TRY301
-                yield self._document(file, where, self._content(reader, content))
+                yield from self._whole(file, where)
         except Exception as error:  # noqa: BLE001 - reported, and the other files are read
             yield problem_of(where, error)
+
+    def _whole(self, file: str, where: str) -> Iterator[ReadDocument | Problem]:
+        reader, raw = reader_of(file), self._bytes(file, MAX_FILE)
+        if not raw:
+            raise Unreadable(ProblemKind.EMPTY, "is empty")
+        content = self._content(reader, raw)
+        yield self._document(file, where, content)
+        if content.left_out:
+            yield Problem(where, ProblemKind.LEFT_OUT, f"parts were not read: {_told(content.left_out)}")
 
     def _content(self, reader: Callable[[bytes], Content], content: bytes) -> Content:
         """Read text in this process, in time linear in its size; run a parser in the child process."""
         if reader is read_plain:
             return reader(content)
         found = self._child.call(reader, content)
-        return Content(found["text"], found["title"], tuple(found["pages"]))
+        return Content(
+            found["text"], found["title"], tuple(found["pages"]), left_out=tuple(found["left_out"])
+        )
 
     def _rows(self, file: str, where: str) -> Iterator[ReadDocument | Problem]:
         number, left_out = 0, Counter[str]()
         with self._opened(file) as raw:
-            stream = _unpacked(raw) if _ending(file) in _PACKED else raw
+            stream = _unpacked(raw) if ending_of(file) in PACKED else raw
             for number, line in lines_of(stream):
                 place = f"{where}:{number}"
                 try:
@@ -208,7 +226,7 @@ class _Folder:
             content.pages,
             where,
             _title(facts, content.title),
-            READER_VERSIONS.get(_ending(file)),
+            READER_VERSIONS.get(ending_of(file)),
         )
         self._places[identity] = where
         return document
@@ -217,7 +235,7 @@ class _Folder:
         with self._opened(file) as stream:
             content = stream.read(most + 1)
         if len(content) > most:
-            raise Unreadable(ProblemKind.TOO_LARGE, f"has more than {most} bytes; split the file")
+            raise too_large(f"has more than {most} bytes; split the file")
         return content
 
     @contextmanager
@@ -226,7 +244,7 @@ class _Folder:
         try:
             real = (self._root / file).resolve(strict=True)
         except RuntimeError:
-            raise Unreadable(ProblemKind.BROKEN, "is a symbolic link to itself; want a file") from None
+            raise broken("is a symbolic link to itself; want a file") from None
         if not real.is_relative_to(self._root):
             raise Unreadable(
                 ProblemKind.OUTSIDE,
@@ -261,39 +279,13 @@ def _listed(root: Path) -> tuple[list[str], dict[str, Problem]]:
     return files, problems
 
 
-def _ending(file: str) -> str:
-    endings = Path(file.lower()).suffixes
-    return next((one for one in ("".join(endings[-2:]),) if one in _PACKED), "".join(endings[-1:]))
-
-
 def _unpacked(raw: IO[bytes]) -> Unpacked:
     return Unpacked(raw, os.fstat(raw.fileno()).st_size, free=_FREE)
 
 
-def _reader(file: str) -> Callable[[bytes], Content]:
-    """Return the reader for a file's name; the extra's parsers are imported when the first file needs one."""
-    ending = _ending(file)
-    if Path(file).name in SIDECARS:
-        raise Unreadable(
-            ProblemKind.SKIPPED,
-            "is a sidecar in a subfolder; move its rows to the sidecar of the folder itself",
-        )
-    if ending in _PLAIN:
-        return read_plain
-    if ending in _HTML:
-        from carag.readers.html import read_html
-
-        return read_html
-    if ending == ".docx":
-        from carag.readers.docx import read_docx
-
-        return read_docx
-    if ending == ".pdf":
-        from carag.readers.pdf.reader import read_pdf
-
-        return read_pdf
-    known = ", ".join(sorted(_PLAIN | _EXTRA | _ROWS))
-    raise Unreadable(ProblemKind.SKIPPED, f"ends in {quoted(ending)}; want {known}")
+def _told(parts: Sequence[str]) -> str:
+    more = f"; and {len(parts) - _NAMED} more" * (len(parts) > _NAMED)
+    return "; ".join(map(shown, parts[:_NAMED])) + more
 
 
 def _title(facts: dict[str, Fact], own: str) -> str:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from operator import itemgetter
 from typing import Final, NamedTuple
 
-from carag.readers.outcome import ProblemKind, Unreadable
+from carag.readers.outcome import Unreadable, too_large
 from carag.readers.raised import NOTE
 
 MAX_CELLS: Final = 1 << 22
@@ -162,6 +162,28 @@ def body_of(grid: list[list[Placed]]) -> int:
     return 1
 
 
+def data_text(grids: list[list[list[Placed]]]) -> str:
+    """Write tables of data that share their columns; each column with text is one. A title above figures stands alone.
+
+    Raises ``Unreadable`` if there are more places than ``MAX_CELLS``.
+    """
+    starts = sorted({one.at for grid in grids for row in grid for one in row})
+    if len(starts) * sum(map(len, grids)) > MAX_CELLS:
+        raise _too_large()
+    texts = []
+    for grid in grids:
+        body = body_of(grid)
+        lines = (
+            [row[0].text]
+            if len(row) == 1
+            and (row[0].at == starts[0] or (number < body and not FIGURE.fullmatch(row[0].text)))
+            else columned(row, starts, in_body=number >= body)
+            for number, row in enumerate(grid)
+        )
+        texts.append("\n".join(map(" | ".join, lines)))
+    return "\n\n".join(texts)
+
+
 def columned(row: list[Placed], starts: list[int], *, in_body: bool) -> list[str]:
     """Return a row's texts by column; a name that spans columns is repeated in each, a figure or a passage is not."""
     texts = [""] * len(starts)
@@ -179,4 +201,4 @@ def columned(row: list[Placed], starts: list[int], *, in_body: bool) -> list[str
 
 
 def _too_large() -> Unreadable:
-    return Unreadable(ProblemKind.TOO_LARGE, f"a table has more than {MAX_CELLS} places; split it")
+    return too_large(f"a table has more than {MAX_CELLS} places; split it")

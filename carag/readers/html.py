@@ -16,7 +16,7 @@ from lxml import etree
 
 from carag.readers.blocks import Blocks, Number
 from carag.readers.list_numbers import label_of
-from carag.readers.outcome import Content, ProblemKind, Unreadable
+from carag.readers.outcome import Content, broken, too_large
 from carag.readers.plain import decoded
 from carag.readers.styles import INLINE, Look, StyleSheet
 from carag.readers.symbols import is_symbol_font, symbol
@@ -95,9 +95,7 @@ def read_html(content: bytes) -> Content:
     'Sales\n\n2024 | 5.1[^1]'
     """
     if len(content) > MAX_MARKUP:
-        raise Unreadable(
-            ProblemKind.TOO_LARGE, f"has {len(content)} bytes of HTML; want {MAX_MARKUP} at most"
-        )
+        raise too_large(f"has {len(content)} bytes of HTML; want {MAX_MARKUP} at most")
     page = read_markup(decoded(content, _encoding(content)), collect={"title"})
     return Content(page.text, next((" ".join(text.split()) for _, _, text in page.collected), ""))
 
@@ -115,7 +113,7 @@ def read_markup(markup: str, *, collect: Collection[str] = ()) -> Page:
         parser.close()
     except etree.LxmlError as error:
         if reader.began:
-            raise Unreadable(ProblemKind.BROKEN, f"cannot be read as HTML: {error}") from None
+            raise broken(f"cannot be read as HTML: {error}") from None
         # lxml also raises for a file without elements or text.
     return Page(reader.blocks.text(), reader.collected)
 
@@ -127,7 +125,7 @@ def _encoding(content: bytes) -> str:
         return "utf-8"
     label = stated[1].decode("ascii", "replace").lower()
     if label not in ENCODINGS:
-        raise Unreadable(ProblemKind.BROKEN, f"states the unknown encoding {label!r}; want UTF-8")
+        raise broken(f"states the unknown encoding {label!r}; want UTF-8")
     return ENCODINGS[label]
 
 
@@ -205,10 +203,7 @@ class _Reader:
             opened.font, opened.is_link = above.font, above.is_link
         self._open.append(opened)
         if len(self._open) > MAX_NESTING:
-            raise Unreadable(
-                ProblemKind.TOO_LARGE,
-                f"its elements are nested more than {MAX_NESTING} deep; want fewer levels",
-            )
+            raise too_large(f"its elements are nested more than {MAX_NESTING} deep; want fewer levels")
         if tag in self._collect:
             self._collecting.append((tag, dict(attributes), []))
         if self._unseen:

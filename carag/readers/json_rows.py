@@ -11,7 +11,7 @@ from typing import IO, TYPE_CHECKING, Any, Final, TypeVar
 from carag.errors import CorruptFile, InvalidArgument
 from carag.limits import quoted, shown
 from carag.readers.facts import check_facts
-from carag.readers.outcome import Content, ProblemKind, Unreadable
+from carag.readers.outcome import Content, too_large
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -115,9 +115,7 @@ def row_of(line: bytes | None) -> dict[str, Any]:
     Raises ``CorruptFile`` if the line is not a JSON object, or repeats a field.
     """
     if line is None:
-        raise Unreadable(
-            ProblemKind.TOO_LARGE, f"the line has more than {MAX_LINE} bytes; split the document"
-        )
+        raise too_large(f"the line has more than {MAX_LINE} bytes; split the document")
     try:
         row = strict_json(line.decode("utf-8"))
     except UnicodeDecodeError as error:

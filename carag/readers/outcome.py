@@ -35,7 +35,7 @@ class ProblemKind(StrEnum):
     EMPTY = "empty"
     """The file or row has no visible text, like a scan without text recognition."""
     LEFT_OUT = "left_out"
-    """Nested fields of rows whose documents were read without those fields."""
+    """Nested fields of rows, or parts of a file, without which the document was read."""
     FAILED = "failed"
     """A fault of the program."""
 
@@ -80,7 +80,7 @@ class Content:
     facts: dict[str, Fact] = field(default_factory=dict)
     """Metadata stated in the file itself, including its ``id``."""
     left_out: tuple[str, ...] = ()
-    """The names of nested fields, whose values were left out."""
+    """The names of nested fields, whose values were left out, or what a file shows that was not read."""
 
 
 class Unreadable(CorruptFile):
@@ -89,6 +89,16 @@ class Unreadable(CorruptFile):
     def __init__(self, kind: ProblemKind, reason: str) -> None:
         super().__init__(reason)
         self.kind = kind
+
+
+def broken(reason: str) -> Unreadable:
+    """Return the error of a damaged or contradictory file or row."""
+    return Unreadable(ProblemKind.BROKEN, reason)
+
+
+def too_large(reason: str) -> Unreadable:
+    """Return the error of a file or row that exceeds a limit."""
+    return Unreadable(ProblemKind.TOO_LARGE, reason)
 
 
 _EXPECTED: Final = (CorruptFile, InvalidArgument, OSError, EOFError, zlib.error, zipfile.BadZipFile)

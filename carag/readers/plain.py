@@ -7,7 +7,7 @@ import re
 from typing import Final
 
 from carag.readers.front_matter import split_front_matter
-from carag.readers.outcome import Content, ProblemKind, Unreadable
+from carag.readers.outcome import Content, broken
 
 _MARKS: Final = {
     codecs.BOM_UTF8: "utf-8",
@@ -39,7 +39,6 @@ def decoded(content: bytes, encoding: str = "utf-8") -> str:
     try:
         return content.decode(encoding)
     except UnicodeDecodeError as error:
-        raise Unreadable(
-            ProblemKind.BROKEN,
-            f"byte {error.start + 1} is not valid {encoding}, the stated or default encoding; convert the file",
+        raise broken(
+            f"byte {error.start + 1} is not valid {encoding}, the stated or default encoding; convert the file"
         ) from None

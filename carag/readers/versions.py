@@ -9,13 +9,21 @@ if TYPE_CHECKING:
 
 
 READER_VERSIONS: Final = {
+    ".csv": "csv/1",
     ".docx": "docx/2",
+    ".eml": "eml/1",
     ".htm": "html/2",
     ".html": "html/2",
     ".pdf": "pdf/2",
+    ".pptx": "pptx/1",
+    ".tsv": "csv/1",
     ".xhtml": "html/2",
+    ".xlsx": "xlsx/1",
 }
-"""Readers by file extension. A version must change whenever the same file may be read differently."""
+"""Readers by file extension. A version must change whenever the same file may be read differently; that of e-mails also
+with any other, because their attachments are read too."""
+_BEFORE_NOTED: Final = (".docx", ".htm", ".html", ".pdf", ".xhtml")
+"""Formats that were read before stores kept the reader."""
 
 
 def may_read_otherwise(facts: Mapping[str, Any]) -> bool:
@@ -32,4 +40,4 @@ def may_read_otherwise(facts: Mapping[str, Any]) -> bool:
     read_by = facts.get("read_by")
     if read_by is not None:
         return read_by not in READER_VERSIONS.values()
-    return bool(facts.get("pages")) or str(facts.get("id", "")).lower().endswith(tuple(READER_VERSIONS))
+    return bool(facts.get("pages")) or str(facts.get("id", "")).lower().endswith(_BEFORE_NOTED)

@@ -5,12 +5,14 @@ from __future__ import annotations
 from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING
 
+import openpyxl
 import pytest
 
 from carag import Engine, Session
 from carag.engine.freshness import placed_documents
 from carag.errors import InvalidArgument
 from carag.labelling.document import Document
+from carag.retrieval import ConfidenceGate
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -143,3 +145,28 @@ def test_a_file_that_supersedes_what_is_not_there_keeps_no_other_out(tmp_path: P
     assert any(
         "'newer.md' supersedes 'new.md', which is neither among those given" in one for one in left_out
     )
+
+
+def test_a_cell_of_a_workbook_answers_by_the_names_of_its_row_and_column(tmp_path: Path) -> None:
+    """As a cell of a page's table does."""
+    folder = tmp_path / "docs"
+    folder.mkdir()
+    book = openpyxl.Workbook()
+    for row in (
+        ["Fee, in euros", "2024", "2023"],
+        ["Parking", 51, 47],
+        ["Lockers", 12, 11],
+        ["Badges", 8, 7],
+    ):
+        book.active.append(row)  # type: ignore[union-attr]
+    book.save(folder / "fees.xlsx")
+    (folder / "fees.csv").write_text("Salary in euros,2024,2023\nCook,3100,2900\nGuard,2800,2700\n")
+    (folder / "metadata.csv").write_text("file,classification\nfees.xlsx,internal\nfees.csv,internal\n")
+    with Engine.open(
+        tmp_path / "store", profile="generic", embedder="wordllama", gate=ConfidenceGate(-1)
+    ) as engine:
+        engine.ingest(folder)
+        fee = engine.ask("What was the fee for parking in 2023?", WORK).text.split("\n")
+        assert ["Fee, in euros | 2024 | 2023 [1]", "Parking | 51 | 47 [1]"] == fee[:2]
+        salary = engine.ask("What was the salary of the guard in 2024?", WORK).text
+        assert "Salary in euros | 2024 | 2023 [1]\nGuard | 2800 | 2700 [1]" == salary

@@ -57,6 +57,6 @@ def test_the_markup_of_filings_is_read_alike(case: Case) -> None:
 
 @pytest.mark.parametrize("case", cases("docx.txt"), ids=lambda one: one.name)
 def test_docx_is_read_as_word_shows_it(case: Case) -> None:
-    from carag.readers.docx import read_docx
+    from carag.readers.office.docx import read_docx
 
     assert read_docx(word_of(case.given)).text == case.wanted

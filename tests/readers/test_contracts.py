@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from carag.labelling.clauses import chunk_by_clauses
-from carag.readers.docx import read_docx
 from carag.readers.html import read_html
+from carag.readers.office.docx import read_docx
 from tests.readers.word import word_of
 
 DUTIES = """0: The party w0w shall keep all of its records, and shall also, for each of the sites named, as follows:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from carag.errors import InvalidArgument, MissingExtra
-from carag.readers import Problem, ReadDocument, folder, json_rows, read_folder
+from carag.readers import Problem, ReadDocument, folder, json_rows, plain, read_folder
 from tests.readers.writers import docx_of, pdf
 from tests.sizes import examples
 
@@ -252,7 +252,8 @@ def test_a_fault_of_the_program_is_told_without_the_text(
     def faulty(content: bytes) -> None:
         raise KeyError(content)
 
-    monkeypatch.setattr(folder, "read_plain", faulty)
+    for module in (plain, folder):
+        monkeypatch.setattr(module, "read_plain", faulty)
     write(tmp_path, {"a.txt": "secret", "b.jsonl": '{"id": "b", "text": "fine"}'})
     assert {"a.txt": "failed", "b.jsonl:1": "read"} == kinds(tmp_path)
     assert "secret" not in str(outcomes(tmp_path)["a.txt"])

@@ -14,18 +14,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from carag.readers import blocks, grid
-from carag.readers import docx as docx_reader
 from carag.readers.child import Child
-from carag.readers.docx import read_docx
 from carag.readers.html import read_html
-from carag.readers.outcome import Problem, Unreadable, problem_of
+from carag.readers.office import package
+from carag.readers.office.docx import read_docx
+from carag.readers.outcome import Unreadable
+from tests.readers.refusing import refused
 from tests.readers.writers import docx_of, docx_package, form, paragraph, pdf_page, pdf_tree, stream, zipped
 from tests.sizes import examples
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
-    from carag.readers.outcome import Content
 
 ROOT = Path(__file__).parents[2]
 words = st.from_regex(r"[A-Za-z0-9.,]{1,8}( [A-Za-z0-9.,]{1,8}){0,3}", fullmatch=True)
@@ -40,12 +40,6 @@ def html(markup: str) -> str:
 
 def word(body: str, **more: dict[str, str]) -> str:
     return read_docx(docx_package(body, related=more.get("related"))).text
-
-
-def refused(read: Callable[[bytes], Content], content: bytes) -> Problem:
-    with pytest.raises(Exception) as raised:  # noqa: PT011 - problem_of tells which are foreseen
-        read(content)
-    return problem_of("here", raised.value)
 
 
 @given(st.lists(words, max_size=4), tables)
@@ -184,7 +178,7 @@ def test_the_limit_of_a_docx_is_for_all_parts_together(monkeypatch: pytest.Monke
     related = {"header": paragraph("h" * 500), "footer": paragraph("f" * 500)}
     content = docx_package(paragraph("b" * 500), related=related)
     assert 1504 == len(read_docx(content).text)
-    monkeypatch.setattr(docx_reader, "MAX_UNPACKED", 1500)
+    monkeypatch.setattr(package, "MAX_UNPACKED", 1500)
     assert "too_large" == refused(read_docx, content).kind
 
 

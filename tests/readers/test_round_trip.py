@@ -9,9 +9,9 @@ from typing import NamedTuple, TypeAlias
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from carag.readers.docx import read_docx
 from carag.readers.html import read_html
 from carag.readers.list_numbers import numeral
+from carag.readers.office.docx import read_docx
 from carag.readers.pdf.reader import read_pdf
 from tests.readers.word import word_of
 from tests.readers.writers import pdf_page, stream

@@ -7,7 +7,7 @@ from itertools import pairwise
 from statistics import mean, median
 from typing import Final, TypeAlias
 
-from carag.readers.outcome import ProblemKind, Unreadable
+from carag.readers.outcome import broken
 from carag.readers.pdf.lines import Line
 
 GUTTER: Final = 1.0
@@ -80,9 +80,8 @@ def _read_block(block: list[Line], gaps: list[_Gap]) -> list[Line]:
     if len(columns) < 2 or False in sure:
         return block
     if sure.count(None) >= sure.count(True) or _has_rows(block, columns):
-        raise Unreadable(
-            ProblemKind.BROKEN,
-            "its columns cannot be told from a table of sentences; want a file with text in reading order",
+        raise broken(
+            "its columns cannot be told from a table of sentences; want a file with text in reading order"
         )
     return [line for column in columns for line in column if line]
 

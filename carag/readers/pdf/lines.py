@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import pypdfium2.raw as pdfium
 
-from carag.readers.outcome import ProblemKind, Unreadable
+from carag.readers.outcome import ProblemKind, Unreadable, broken
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -93,10 +93,10 @@ def lines_of(page: Any, *, all_fonts: bool = True) -> list[Line]:
     """
     text = pdfium.FPDFText_LoadPage(page)
     if not text:
-        raise Unreadable(ProblemKind.BROKEN, "the text cannot be read")
+        raise broken("the text cannot be read")
     try:
         if not all_fonts and any(_is_dropped(one, text) for one in _texts(page)):
-            raise Unreadable(ProblemKind.BROKEN, "a font is not embedded; want a file with embedded fonts")
+            raise broken("a font is not embedded; want a file with embedded fonts")
         lines = _Lines(text).read()
     finally:
         pdfium.FPDFText_ClosePage(text)

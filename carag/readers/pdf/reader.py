@@ -20,7 +20,7 @@ from pypdf.errors import LimitReachedError
 
 from carag.errors import CaragError
 from carag.limits import MAX_TEXT, quoted
-from carag.readers.outcome import Content, ProblemKind, Unreadable
+from carag.readers.outcome import Content, ProblemKind, Unreadable, broken, too_large
 from carag.readers.pdf.columns import in_columns
 from carag.readers.pdf.lines import UnknownGlyphs, lines_of
 from carag.readers.pdf.text import joined_words, noted, pieces_of, settled, words, written
@@ -94,13 +94,11 @@ def read_pdf(content: bytes) -> Content:
     except CaragError:
         raise
     except LimitReachedError as error:
-        raise Unreadable(ProblemKind.TOO_LARGE, f"exceeds a size limit: {quoted(str(error))}") from None
+        raise too_large(f"exceeds a size limit: {quoted(str(error))}") from None
     except MemoryError:
-        raise Unreadable(ProblemKind.TOO_LARGE, "does not fit in memory; split the file") from None
+        raise too_large("does not fit in memory; split the file") from None
     except Exception as error:  # noqa: BLE001 - pypdf: "broken PDF files might cause other exceptions"
-        raise Unreadable(
-            ProblemKind.BROKEN, f"is not a valid PDF: {quoted(str(error)) or type(error).__name__}"
-        ) from None
+        raise broken(f"is not a valid PDF: {quoted(str(error)) or type(error).__name__}") from None
     finally:
         _warned.reset(token)
     for warning in kept:
@@ -131,12 +129,10 @@ def _read(content: bytes) -> Content:
             raise Unreadable(ProblemKind.ENCRYPTED, "is encrypted; want a file saved without protection")
         many = len(reader.pages)
         if many > MAX_PAGES:
-            raise Unreadable(ProblemKind.TOO_LARGE, f"has {many} pages; want {MAX_PAGES} at most")
+            raise too_large(f"has {many} pages; want {MAX_PAGES} at most")
         stated = reader.root_object["/Pages"].get_object().get("/Count")  # type: ignore[union-attr]
         if stated != many:
-            raise Unreadable(
-                ProblemKind.BROKEN, f"has {many} pages but states {quoted(stated)}; get a complete copy"
-            )
+            raise broken(f"has {many} pages but states {quoted(stated)}; get a complete copy")
         walk = Walk(reader)
         notes: list[list[str]] = []
         for at, page in enumerate(reader.pages):
@@ -174,25 +170,20 @@ def _rewritten(reader: Reader, walk: Walk) -> bytes:
 def _drawn(content: bytes, walk: Walk, many: int) -> list[list[list[Piece]]]:
     document = pdfium.FPDF_LoadMemDocument64(content, len(content), None)
     if not document:
-        raise Unreadable(ProblemKind.BROKEN, f"is not a valid PDF: PDFium error {pdfium.FPDF_GetLastError()}")
+        raise broken(f"is not a valid PDF: PDFium error {pdfium.FPDF_GetLastError()}")
     try:
         if pdfium.FPDF_GetFormType(document) in {pdfium.FORMTYPE_XFA_FULL, pdfium.FORMTYPE_XFA_FOREGROUND}:
-            raise Unreadable(ProblemKind.BROKEN, "its text is in an XFA form; print the form to a PDF")
+            raise broken("its text is in an XFA form; print the form to a PDF")
         found = pdfium.FPDF_GetPageCount(document)
         if found != many:
-            raise Unreadable(
-                ProblemKind.BROKEN,
-                f"has {many} pages for pypdf and {found} for PDFium; get an undamaged copy",
-            )
+            raise broken(f"has {many} pages for pypdf and {found} for PDFium; get an undamaged copy")
         pages, size = [], 0
         for at in range(many):
             with _on_page(at):
                 pages.append(_lines(document, at, walk))
             size += sum(len(piece.text) for line in pages[-1] for piece in line)
             if size > MAX_TEXT:
-                raise Unreadable(
-                    ProblemKind.TOO_LARGE, f"more than {MAX_TEXT} characters of text; want fewer"
-                )
+                raise too_large(f"more than {MAX_TEXT} characters of text; want fewer")
     finally:
         pdfium.FPDF_CloseDocument(document)
     return pages
@@ -201,10 +192,10 @@ def _drawn(content: bytes, walk: Walk, many: int) -> list[list[list[Piece]]]:
 def _lines(document: Any, at: int, walk: Walk) -> list[list[Piece]]:
     page = pdfium.FPDF_LoadPage(document, at)
     if not page:
-        raise Unreadable(ProblemKind.BROKEN, "cannot be read; get an undamaged copy")
+        raise broken("cannot be read; get an undamaged copy")
     try:
         if at in walk.shows_text and not pdfium.FPDFPage_CountObjects(page):
-            raise Unreadable(ProblemKind.BROKEN, "its contents are damaged; get an undamaged copy")
+            raise broken("its contents are damaged; get an undamaged copy")
         return [pieces_of(line) for line in in_columns(settled(lines_of(page, all_fonts=walk.all_fonts)))]
     finally:
         pdfium.FPDF_ClosePage(page)
@@ -222,7 +213,7 @@ def _laid_out(drawn: list[list[list[Piece]]], notes: list[list[str]], title: str
         texts.append("\n".join(filter(None, [*joined_words(page, known), *more])) + "\n")
         start += len(texts[-1])
     if start > MAX_TEXT:
-        raise Unreadable(ProblemKind.TOO_LARGE, f"more than {MAX_TEXT} characters of text; want fewer")
+        raise too_large(f"more than {MAX_TEXT} characters of text; want fewer")
     return Content("".join(texts), title, tuple(pages))
 
 
@@ -233,9 +224,7 @@ def _notes(page: PageObject, walk: Walk) -> list[str]:
         note = one.get_object()
         kind = note.get("/Subtype")
         if kind == "/Redact":
-            raise Unreadable(
-                ProblemKind.BROKEN, "text marked for redaction is still there; apply the redactions first"
-            )
+            raise broken("text marked for redaction is still there; apply the redactions first")
         if walk.hides(note):
             continue
         if kind == "/FreeText":

@@ -21,7 +21,7 @@ from pypdf.generic import (
 )
 
 from carag.limits import quoted
-from carag.readers.outcome import ProblemKind, Unreadable
+from carag.readers.outcome import broken, too_large
 from carag.readers.pdf.names import characters_of, map_of
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ class Reader(pypdf.PdfReader):
         if named in {"/FlateDecode", "/Fl"} and not _is_whole(
             stream._data  # noqa: SLF001 - pypdf's interface has only the unpacked bytes
         ):
-            raise Unreadable(ProblemKind.BROKEN, "a stream is truncated or altered; get a complete copy")
+            raise broken("a stream is truncated or altered; get a complete copy")
 
 
 def _is_whole(packed: bytes) -> bool:
@@ -100,9 +100,7 @@ def _is_whole(packed: bytes) -> bool:
             size += len(unpacking.decompress(packed, 1 << 20))
             packed = unpacking.unconsumed_tail
             if size > MAX_FONT:
-                raise Unreadable(
-                    ProblemKind.TOO_LARGE, f"a stream has more than {MAX_FONT} bytes; want a smaller one"
-                )
+                raise too_large(f"a stream has more than {MAX_FONT} bytes; want a smaller one")
     except zlib.error:
         return False
     return unpacking.eof
@@ -136,10 +134,10 @@ class Walk:
             return
         stated = _part(page, "/Contents")
         if isinstance(stated, list) and not all(isinstance(_got(one), StreamObject) for one in stated):
-            raise Unreadable(ProblemKind.BROKEN, "some of its contents are missing; get a complete copy")
+            raise broken("some of its contents are missing; get a complete copy")
         shown, drawn = self._content(contents, _part(page, "/Resources"))
         if drawn > MAX_FORMS:
-            raise Unreadable(ProblemKind.TOO_LARGE, f"draws more than {MAX_FORMS} forms; split the page")
+            raise too_large(f"draws more than {MAX_FORMS} forms; split the page")
         if any(operator in _SHOWS and _strings(operands) for operands, operator in shown):
             self.shows_text.add(at)
         if len(shown) < len(contents.operations):
@@ -175,7 +173,7 @@ class Walk:
                 marks.pop()
             elif operator == b"Tf" and fonts and operands:
                 if isinstance(font := operands[0], str) and font not in fonts:
-                    raise Unreadable(ProblemKind.BROKEN, f"uses the font {quoted(font)}, which is missing")
+                    raise broken(f"uses the font {quoted(font)}, which is missing")
             elif operator == b"Do" and operands:
                 form = _got(_raw(forms, operands[0]))
                 if any(marks) or self.hides(form):
@@ -186,9 +184,7 @@ class Walk:
                     shown.append(([], b"T*"))
                 continue
             elif operator in _SHOWS and max(map(len, _strings(operands)), default=0) > MAX_STRING:
-                raise Unreadable(
-                    ProblemKind.TOO_LARGE, f"a string has more than {MAX_STRING} bytes; split it"
-                )
+                raise too_large(f"a string has more than {MAX_STRING} bytes; split it")
             shown.append((operands, operator))
         return shown, drawn
 
@@ -196,16 +192,16 @@ class Walk:
         if form and form.get("/Subtype") != "/Form":
             return 0
         if not isinstance(form, StreamObject):
-            raise Unreadable(ProblemKind.BROKEN, "draws an object that is missing; get a complete copy")
+            raise broken("draws an object that is missing; get a complete copy")
         if id(form) not in self._forms:
             self._forms[id(form)] = 0
             contents = ContentStream(form, self._reader)
             shown, drawn = self._content(contents, _got(form.get("/Resources")) or above)
             if len(shown) < len(contents.operations):
-                raise Unreadable(ProblemKind.BROKEN, "a form has hidden layers; want a file without layers")
+                raise broken("a form has hidden layers; want a file without layers")
             self._forms[id(form)] = 1 + drawn
         if not self._forms[id(form)]:
-            raise Unreadable(ProblemKind.BROKEN, "a form draws itself")
+            raise broken("a form draws itself")
         return self._forms[id(form)]
 
     def _fonts(self, resources: Any) -> None:
@@ -242,9 +238,7 @@ class _Layers:
         if found.get("/Type") != "/OCMD":
             return isinstance(layer, IndirectObject) and layer.idnum in self._off
         if "/VE" in found:
-            raise Unreadable(
-                ProblemKind.BROKEN, "the state of its layers is an expression; want a file without layers"
-            )
+            raise broken("the state of its layers is an expression; want a file without layers")
         groups = found.get("/OCGs")
         groups = [found.raw_get("/OCGs")] if isinstance(groups, dict) else groups or []
         on = [one.idnum not in self._off for one in groups if isinstance(one, IndirectObject)]
@@ -275,14 +269,14 @@ def _check_empty(page: PageObject) -> None:
     foreign = [key for key in page if key[1:] not in _OF_PAGE.split()]
     if "/Contents" in page or foreign:
         named = f" but an entry {quoted(foreign[0])}, which is unknown" if foreign else ""
-        raise Unreadable(ProblemKind.BROKEN, f"has no contents{named}; get a complete copy")
+        raise broken(f"has no contents{named}; get a complete copy")
 
 
 def _part(whole: Any, key: str) -> Any:
     """Return the object of an entry, or an empty dictionary if there is no such entry; refuse a dangling reference."""
     found = whole.raw_get(key) if key in whole else None
     if isinstance(found, IndirectObject) and found.get_object() in (None, NullObject()):
-        raise Unreadable(ProblemKind.BROKEN, f"{quoted(key)} is missing; get a complete copy")
+        raise broken(f"{quoted(key)} is missing; get a complete copy")
     return _got(found)
 
 
@@ -298,5 +292,5 @@ def _got(found: Any) -> Any:
 
 def _raw(names: Any, name: str) -> Any:
     if name not in names:
-        raise Unreadable(ProblemKind.BROKEN, f"draws {quoted(name)}, which is missing")
+        raise broken(f"draws {quoted(name)}, which is missing")
     return names.raw_get(name)

@@ -10,13 +10,13 @@ import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from carag.readers.blocks import Number
-from carag.readers.docx_styles import attribute, child, is_on, name_of, stated
 from carag.readers.list_numbers import numeral
+from carag.readers.office.docx_styles import attribute, child, is_on, name_of, stated
 
 if TYPE_CHECKING:
     from lxml.etree import _Element
 
-    from carag.readers.docx_styles import ListPlace, Styles
+    from carag.readers.office.docx_styles import ListPlace, Styles
 
 
 _LEVELS: Final = 9

@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING, Final
 from lxml import etree
 
 from carag.readers.blocks import Blocks
-from carag.readers.docx_lists import KINDS, Lists
-from carag.readers.docx_styles import attribute, child, is_on, name_of, stated
 from carag.readers.list_numbers import numeral
-from carag.readers.outcome import ProblemKind, Unreadable
+from carag.readers.office.docx_lists import KINDS, Lists
+from carag.readers.office.docx_styles import attribute, child, is_on, name_of, stated
+from carag.readers.outcome import too_large
 from carag.readers.symbols import is_symbol_font, symbol
 
 if TYPE_CHECKING:
     from lxml.etree import _Element
 
-    from carag.readers.docx_styles import RunLook, Styles
+    from carag.readers.office.docx_styles import RunLook, Styles
 
 
 MAX_BOXES: Final = 32
@@ -129,10 +129,7 @@ class Story:
         for event, element in walk:
             depth += 1 if event == "start" else -1
             if depth > MAX_NESTING:
-                raise Unreadable(
-                    ProblemKind.TOO_LARGE,
-                    f"its elements are nested more than {MAX_NESTING} deep; want fewer levels",
-                )
+                raise too_large(f"its elements are nested more than {MAX_NESTING} deep; want fewer levels")
             if event == "end":
                 self._end(element)
             elif not self._start(element):
@@ -225,10 +222,7 @@ class Story:
     def _write_boxes(self) -> None:
         boxes, self._boxes = self._boxes, []
         if boxes and self._in_boxes == MAX_BOXES:
-            raise Unreadable(
-                ProblemKind.TOO_LARGE,
-                f"its text boxes are nested more than {MAX_BOXES} deep; want fewer levels",
-            )
+            raise too_large(f"its text boxes are nested more than {MAX_BOXES} deep; want fewer levels")
         self._in_boxes += 1
         around, self._paragraphs = self._paragraphs, []
         for one in boxes:

@@ -1,0 +1,1 @@
+"""Read office files: packages of XML parts, of which each format has its own."""
