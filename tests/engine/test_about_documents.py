@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import tempfile
+from dataclasses import replace
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -312,6 +313,40 @@ def test_where_and_an_authority_narrow_lists(tmp_path: Path) -> None:
         assert cited(engine.ask("List all documents", STAFF)) == ["p/4", "p/2"]
         assert cited(engine.ask("List all documents", STAFF, where={"kind": "memo"})) == ["p/2"]
         assert engine.ask("Show section 4.2 of the Travel Policy", STAFF).why != "SHOWN"
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "How many documents are there?",
+        "What did the Gold Plan amend?",
+        "What has amended the Gold Plan?",
+        "Which documents changed since 2020?",
+        "List documents on plan",
+        "How many plans are there?",
+        "Give me an outline of the Gold Plan",
+        "Compare the cap of Gold Loans and Gold Plan",
+    ],
+)
+def test_what_an_authority_forbids_has_no_part_in_lists(tmp_path: Path, question: str) -> None:
+    """Neither its acts nor its words: a question is told about as in a store without the document."""
+
+    class Odd:
+        name = "odd/1"
+
+        def allowed(self, principals: frozenset[str], document_ids: Sequence[str]) -> list[bool]:
+            return [one != "p/5" for one in document_ids]
+
+    plan = replace(FIRM[4], bits=(), supersedes=None, acts=[Act(ActKind.AMENDS, "p/1")])
+    told = []
+    for name, documents in (("with", [*FIRM[:4], plan]), ("without", FIRM[:4])):
+        with Engine.open(
+            tmp_path / name, profile="generic", embedder="wordllama", clock=lambda: NOW, authorizer=Odd()
+        ) as engine:
+            engine.add(documents)
+            answer = engine.ask(question, STAFF)
+            told.append((answer.why, answer.text) if answer.top_similarity is None else None)
+    assert told[0] == told[1]
 
 
 def test_a_longer_list_is_cut_and_says_so(tmp_path: Path) -> None:

@@ -11,7 +11,6 @@ from carag.labelling.document import ActKind
 from carag.policy import from_minutes
 from carag.retrieval.listing.named import documents_named
 from carag.retrieval.reading.forms import read_acted
-from carag.retrieval.successors import was_admitted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -56,15 +55,10 @@ def acted(question: str, admitted: Admitted) -> tuple[Acted, list[str], list[int
     asked, scope = read_acted(question), admitted.scope
     if asked is None:
         return None
-    labels = scope.collection.store.labels.ended(scope.decision.as_of, known_at=admitted.known_at)
-    ended = [
-        number
-        for number, label in labels
-        if scope.where.admits(label.metadata) and was_admitted(scope.decision, label)
-    ]
-    catalogue, numbers = scope.collection.catalogue, np.union1d(admitted.numbers, np.array(ended, np.int64))
-    understood = catalogue.read(asked.said, numbers)
-    named, records = documents_named(asked.said, understood, catalogue.declared), understood.records
+    numbers = admitted.ever
+    understood = admitted.read(asked.said, numbers)
+    named = documents_named(asked.said, understood, scope.collection.catalogue.declared)
+    records = understood.records
     if len({one.title or one.id for one in records.of(named)}) != 1:
         return None
     number_of = dict(zip(records.ids, numbers.tolist(), strict=True))

@@ -108,6 +108,11 @@ class Part(NamedTuple):
     is_summary: bool = False
     """Whether a summary is asked for, which only a model can write."""
 
+    @property
+    def is_table(self) -> bool:
+        """Whether a table is asked for."""
+        return self.section is None and not self.is_outline
+
 
 def read_part(question: str, reading: Reading) -> Part | None:
     """Read such a question; None if it is not certain to be one.
