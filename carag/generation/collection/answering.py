@@ -13,7 +13,8 @@ from carag.generation.guarded import Answered, Told, ToldCode, citation_of
 from carag.generation.marks import renumbered
 from carag.retrieval.evidence import Topic
 from carag.retrieval.reading.collective import may_list
-from carag.retrieval.reading.forms import form, one_line, read_compared
+from carag.retrieval.reading.forms import one_line, read_compared
+from carag.retrieval.reading.patterns import pattern
 from carag.visible import visible_line
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ def about_documents(
     told = part_told(question, scope, search, summarises=not isinstance(guarded.generator, Extractive))
     if told is None and may_list(question):
         told = listed(question, scope)
-    if told is None and form("compares").match(one_line(question)):
+    if told is None and pattern("compares").match(one_line(question)):
         asked = scope.told(lambda admitted: read_compared(question, admitted.read(question).reading) or None)
         told = _compared(asked or {}, guarded, search, before_remote)
     return told

@@ -9,7 +9,6 @@ from carag.generation.guarded import Told, ToldCode, citation_of
 from carag.generation.marks import escaped
 from carag.retrieval.listing.named import documents_named, left_over
 from carag.retrieval.listing.texts import headings_of, runs_of, section_span, table_span
-from carag.retrieval.reading import read_question
 from carag.retrieval.reading.collective import title_words
 from carag.retrieval.reading.forms import read_part
 from carag.visible import visible, visible_line
@@ -43,7 +42,7 @@ def part_told(
 
     If a model ``summarises``, no outline takes the place of a summary.
     """
-    part = read_part(question, read_question(question))
+    part = read_part(question)
     if part is None or (part.is_summary and summarises):
         return None
     # Before the rest, because a search reads at an instant of its own.

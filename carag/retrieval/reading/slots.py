@@ -33,7 +33,7 @@ _NUL: Final = re.compile("\0+")
 _ABBREVIATION: Final = 6
 # A text of fewer words, all in one name, is a name even at the beginning of a sentence.
 _WHOLE: Final = 5
-_ENDING: Final = " \t?.!\uff1f"
+ENDING: Final = " \t?.!\uff1f"
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +95,11 @@ def blanked(text: str, places: Iterable[Place]) -> str:
     return text
 
 
+def one_line(question: str) -> str:
+    """Return a question in NFKC on one line."""
+    return re.sub(r"\s+", " ", normalize("NFKC", question)).strip()
+
+
 def slots_of(question: str, names: Names | None) -> Slots:
     """Find what a question of 1 to 8,192 characters names; an empty text names nothing.
 
@@ -104,7 +109,7 @@ def slots_of(question: str, names: Names | None) -> Slots:
     >>> [found.said(one) for one in (found.names, found.sections, found.periods)]
     ['Acme Corp', 'section 4', '2020']
     """
-    text = re.sub(r"\s+", " ", normalize("NFKC", question)).strip().rstrip(_ENDING).replace("\0", " ")
+    text = one_line(question).rstrip(ENDING).replace("\0", " ")
     if not text:
         return Slots("", (), (), (), "")
     check_question("question", text)
