@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from carag.labelling.acts import Done, done
-from carag.labelling.document import ActKind
+from carag.labelling.acts import Done, replaced_or_done
 from carag.policy import from_minutes
 from carag.retrieval.listing.named import documents_named
 from carag.retrieval.reading.forms import read_acted
@@ -27,12 +26,7 @@ def _acts_among(scope: Scope, numbers: Sequence[int]) -> list[Done]:
     """Return what some documents, given by number, have done to one another by the session's instant."""
     facts = [one for one in scope.collection.store.documents.facts_in(numbers) if "public_at" in one]
     ids = {one["id"] for one in facts}
-    ended = [
-        Done(ActKind.REPLACES, one["public_at"], one["id"], one["supersedes"])
-        for one in facts
-        if one["supersedes"] in ids
-    ]
-    return [act for act in (*ended, *done(facts)) if act.at <= scope.decision.as_of]
+    return [one for one in replaced_or_done(facts) if one.to in ids and one.at <= scope.decision.as_of]
 
 
 def changed(choice: Choice, records: Documents, scope: Scope) -> NDArray[np.bool_]:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
+from carag.labelling.numerals import NUMBER_WORDS
 from carag.retrieval.reading.forms import acts_of, one_line, read_acted
 from carag.retrieval.reading.instants import instants_of
 from carag.retrieval.reading.names import words_listed
@@ -41,7 +42,6 @@ _MOST_LEFT: Final = 10
 _LONGEST: Final = 80
 """Characters in the longest value of a field that a question may name."""
 _ALWAYS: Final = (1, date.max.toordinal())
-_NUMBERS: Final = "one two three four five six seven eight nine ten"
 _SMALL: Final = "a an and at by for from in of on or s the to with"
 _INITIALS: Final = re.compile(r"[a-z]{2,6}(?=/)")
 """The authority in a number such as RBI/2024-25/93, in lower case."""
@@ -219,9 +219,7 @@ class _Reader:
         many = match["before"] or match["after"] or ""
         noun = nouns.search(self.text)
         several = _SEVERAL if noun is not None and noun[0].casefold().endswith("s") else 0
-        number = (
-            int(many) if many.isdigit() else _NUMBERS.split().index(many.casefold()) + 1 if many else several
-        )
+        number = NUMBER_WORDS.get(many.casefold()) or int(many or several)
         return "latest" if match["latest"] else "oldest", number
 
     def authority(self, numbers: Iterable[str]) -> None:
