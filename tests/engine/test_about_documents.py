@@ -393,7 +393,15 @@ def test_a_table_is_shown_whole_with_its_heads(tmp_path: Path) -> None:
 def test_a_store_on_a_server_lists_the_same(sharing: SharedServer, tmp_path: Path) -> None:
     """The statements are those of a file."""
     sharing.shared(tmp_path / "shared")
-    questions = ("List all policies", "What has replaced Leave?", "Which documents changed since 2020?")
+    questions = (
+        *("List all policies", "How many documents are there?", "What is the latest policy?"),
+        *(
+            "What has replaced Leave?",
+            "What did Leave of Absence replace?",
+            "Which documents changed since 2020?",
+        ),
+        "Show section 4.2 of the Travel Policy",
+    )
     with (
         Engine.open(tmp_path / "shared", profile="generic", embedder="wordllama") as shared,
         Engine.open(tmp_path / "file", profile="generic", embedder="wordllama") as here,
