@@ -96,6 +96,15 @@ def done(facts: Iterable[Mapping[str, Any]]) -> Iterator[Done]:
                     yield Done(ActKind(kind), at, id_, other["id"])
 
 
+def replaced_or_done(facts: Iterable[Mapping[str, Any]]) -> Iterator[Done]:
+    """Yield everything that documents do to one another, by what they supersede as well as by acts."""
+    several = list(facts)
+    for one in several:
+        if one["supersedes"] is not None:
+            yield Done(ActKind.REPLACES, one["public_at"], one["id"], one["supersedes"])
+    yield from done(several)
+
+
 def _ended(spans: tuple[StateSpan, ...], end: _End | None) -> tuple[StateSpan, ...]:
     if end is None:
         return spans

@@ -74,6 +74,7 @@ _CURRENCIES: Final = {
     **dict.fromkeys(["$", "usd", "us$", "dollar", "us dollar"], "USD"),
     **dict.fromkeys(["£", "gbp", "pound"], "GBP"),
     **dict.fromkeys(["₹", "rs", "rs.", "inr", "rupee"], "INR"),
+    **dict.fromkeys(["¥", "jpy", "yen"], "JPY"),
 }
 _KINDS: Final = frozenset({"time", "working time", "share", *_CURRENCIES.values()})
 """The kinds that are not the name of what is counted."""
@@ -118,7 +119,7 @@ def _number(which: int) -> str:
 
 def _unit_behind(which: int) -> str:
     return (
-        rf"(?P<unit{which}>\s*-?\s*(?:{_any(_SHARES)}|[€$£₹](?!\s?[\d.])|(?!(?:{_any(_NOT_COUNTED)})\b)"
+        rf"(?P<unit{which}>\s*-?\s*(?:{_any(_SHARES)}|[€$£₹¥](?!\s?[\d.])|(?!(?:{_any(_NOT_COUNTED)})\b)"
         r"(?:(?:working|business|calendar|us) )?[^\W\d_]+))?"
     )
 
@@ -138,7 +139,7 @@ _NAMED_NOT_COUNTED: Final = re.compile(
 )
 _OF_A_NAME: Final = re.compile(r"[^\W\d_][-–]?\Z")
 """What stands before a number that belongs to a name, such as ``LMF-204``."""
-_SIGN_OUTSIDE: Final = re.compile(r"([$€£₹])(\s?)\((?=[\d.])")
+_SIGN_OUTSIDE: Final = re.compile(r"([$€£₹¥])(\s?)\((?=[\d.])")
 _CLOSES: Final = re.compile(
     rf"\s?\)(?:\s?(?P<times>{_any(_MULTIPLIERS)})(?!\w)|\s?(?P<share>%))?", re.IGNORECASE
 )

@@ -254,7 +254,9 @@ class Retriever:
             lost = found.ended + len(found.hits) - len(hits)
             if len(hits) >= most or wanted >= admissible or not lost:
                 # Exact except for lower-ranked labels that were closed since the instant of the index.
-                return found.ranked._replace(admissible=admissible - found.ended), hits[:most], near
+                ranked = found.ranked._replace(admissible=admissible - found.ended)
+                # The nearest passage may be one that the authority does not allow.
+                return ranked if authority is None else ranked._replace(nearest=None), hits[:most], near
             wanted = min(wanted + max(most, 2 * lost), admissible)
 
     def _attempt(

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from carag.labelling.acts import Done, done
+from carag.labelling.acts import Done, replaced_or_done
 from carag.labelling.document import ActKind
 from carag.retrieval.evidence import Evidence, Withheld
 from carag.retrieval.retriever import passage_of, shared_with
@@ -140,7 +140,5 @@ def _since(
 
 def _done_to(id_: str, facts: list[dict[str, Any]]) -> list[Done]:
     """Return the acts on a document, in the order of time."""
-    ended = (
-        Done(ActKind.REPLACES, one["public_at"], one["id"], id_) for one in facts if one["supersedes"] == id_
-    )
-    return sorted((*ended, *(act for act in done(facts) if act.to == id_)), key=lambda act: (act.at, act.by))
+    acts = (act for act in replaced_or_done(facts) if act.to == id_)
+    return sorted(acts, key=lambda act: (act.at, act.by))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import tempfile
+from dataclasses import replace
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -314,6 +315,40 @@ def test_where_and_an_authority_narrow_lists(tmp_path: Path) -> None:
         assert engine.ask("Show section 4.2 of the Travel Policy", STAFF).why != "SHOWN"
 
 
+@pytest.mark.parametrize(
+    "question",
+    [
+        "How many documents are there?",
+        "What did the Gold Plan amend?",
+        "What has amended the Gold Plan?",
+        "Which documents changed since 2020?",
+        "List documents on plan",
+        "How many plans are there?",
+        "Give me an outline of the Gold Plan",
+        "Compare the cap of Gold Loans and Gold Plan",
+    ],
+)
+def test_what_an_authority_forbids_has_no_part_in_lists(tmp_path: Path, question: str) -> None:
+    """Neither its acts nor its words: a question is told about as in a store without the document."""
+
+    class Odd:
+        name = "odd/1"
+
+        def allowed(self, principals: frozenset[str], document_ids: Sequence[str]) -> list[bool]:
+            return [one != "p/5" for one in document_ids]
+
+    plan = replace(FIRM[4], bits=(), supersedes=None, acts=[Act(ActKind.AMENDS, "p/1")])
+    told = []
+    for name, documents in (("with", [*FIRM[:4], plan]), ("without", FIRM[:4])):
+        with Engine.open(
+            tmp_path / name, profile="generic", embedder="wordllama", clock=lambda: NOW, authorizer=Odd()
+        ) as engine:
+            engine.add(documents)
+            answer = engine.ask(question, STAFF)
+            told.append((answer.why, answer.text) if answer.top_similarity is None else None)
+    assert told[0] == told[1]
+
+
 def test_a_longer_list_is_cut_and_says_so(tmp_path: Path) -> None:
     """At what one record can hold; a count is of all."""
     many = MOST_LISTED + 3
@@ -358,7 +393,15 @@ def test_a_table_is_shown_whole_with_its_heads(tmp_path: Path) -> None:
 def test_a_store_on_a_server_lists_the_same(sharing: SharedServer, tmp_path: Path) -> None:
     """The statements are those of a file."""
     sharing.shared(tmp_path / "shared")
-    questions = ("List all policies", "What has replaced Leave?", "Which documents changed since 2020?")
+    questions = (
+        *("List all policies", "How many documents are there?", "What is the latest policy?"),
+        *(
+            "What has replaced Leave?",
+            "What did Leave of Absence replace?",
+            "Which documents changed since 2020?",
+        ),
+        "Show section 4.2 of the Travel Policy",
+    )
     with (
         Engine.open(tmp_path / "shared", profile="generic", embedder="wordllama") as shared,
         Engine.open(tmp_path / "file", profile="generic", embedder="wordllama") as here,

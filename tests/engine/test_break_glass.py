@@ -82,6 +82,26 @@ def test_the_cell_opens_for_its_time_and_no_longer(tmp_path: Path) -> None:
         assert found(engine, NURSE) == {"rules"}
 
 
+def test_no_follow_up_leans_across_the_glass(tmp_path: Path) -> None:
+    """Neither an ordinary session on what was asked under the glass, nor a second glass on what was asked before it."""
+    with opened(tmp_path / "store") as engine:
+        usual = replace(NURSE, conversation="c")
+
+        def broken() -> Session:
+            wide = engine.break_glass(NURSE, purpose="emergency", reason="cardiac arrest")
+            return wide.narrow(conversation="c")
+
+        def leans(session: Session) -> bool:
+            return "taken over" in engine.ask("And the year before?", session).understood
+
+        first = broken()
+        engine.ask("How many branches did Acme Corp have in 2020?", first)
+        assert not leans(usual)
+        assert not leans(broken())
+        assert leans(first)
+        assert found(engine, usual) == {"rules"}
+
+
 def test_a_changed_copy_has_lost_it(tmp_path: Path) -> None:
     """Nobody else, and no other cell, is under the glass that one person broke."""
     with opened(tmp_path / "store") as engine:

@@ -73,6 +73,16 @@ def test_the_answer_is_the_order_without_what_is_forbidden(store: Path, hidden: 
             assert found(engine, k=k) == [one for one in order if one not in hidden][:k]
 
 
+def test_no_similarity_is_that_of_a_forbidden_document(store: Path) -> None:
+    """Otherwise it would open the gate, and show how near the document is."""
+    with opened(store, None) as engine:
+        nearest = max(engine.ask(QUESTION, ANA).passages, key=lambda one: one.similarity)
+    with opened(store, Rule(lambda one: one != nearest.document_id)) as engine:
+        answer = engine.ask(QUESTION, ANA)
+    assert answer.top_similarity is not None
+    assert answer.top_similarity < nearest.similarity
+
+
 def test_it_is_asked_about_admissible_documents_only_with_all_that_the_host_stated(tmp_path: Path) -> None:
     rule = Rule(lambda _: True)
     with opened(tmp_path / "store", rule) as engine:

@@ -106,6 +106,8 @@ def test_a_follow_up_is_read_as_meant(before: str, question: str, read: str) -> 
         ("How much did Acme Corp pay Zenith Ltd in 2020?", "What about Apple?"),  # for which of the two?
         ("Thanks, that helps.", "And the year before?"),
         (f"{DIVIDENDS} {'x' * LONGEST_TURN}", "And the year before?"),
+        ("\ufdfa" * 500, "And the year before?"),  # which is 9,000 characters in NFKC
+        (DIVIDENDS, "\ufdfa" * 500),
         (DIVIDENDS, f"And the year before? {'x' * LONGEST_TURN}"),
     ],
 )

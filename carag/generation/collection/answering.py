@@ -13,16 +13,16 @@ from carag.generation.guarded import Answered, Told, ToldCode, citation_of
 from carag.generation.marks import renumbered
 from carag.retrieval.evidence import Topic
 from carag.retrieval.reading.collective import may_list
-from carag.retrieval.reading.forms import form, one_line, read_compared
+from carag.retrieval.reading.forms import one_line, read_compared
+from carag.retrieval.reading.patterns import pattern
 from carag.visible import visible_line
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from carag.generation.guarded import GuardedGenerator
     from carag.retrieval.evidence import Evidence
     from carag.retrieval.listing.admitted import Scope
-    from carag.retrieval.reading import Reading
 
 
 _LONGEST: Final = 300
@@ -46,22 +46,19 @@ def about_documents(
     told = part_told(question, scope, search, summarises=not isinstance(guarded.generator, Extractive))
     if told is None and may_list(question):
         told = listed(question, scope)
-    if told is None and form("compares").match(one_line(question)):
-        with scope.admitted() as admitted:
-            reading = admitted.read(question).reading
-        told = _compared(question, reading, guarded, search, before_remote)
+    if told is None and pattern("compares").match(one_line(question)):
+        asked = scope.told(lambda admitted: read_compared(question, admitted.read(question).reading) or None)
+        told = _compared(asked or {}, guarded, search, before_remote)
     return told
 
 
 def _compared(
-    question: str,
-    reading: Reading,
+    asked: Mapping[str, str],
     guarded: GuardedGenerator,
     search: Callable[[str], Evidence],
     before_remote: Callable[[], None],
 ) -> Told | None:
-    """Ask of each name what a question asks of several; None if it does not, or if no name has an answer."""
-    asked = read_compared(question, reading)
+    """Ask of each name its own question; None if no name has an answer."""
     found = {name: search(one) for name, one in asked.items()}
     results = {name: guarded.answer(asked[name], found[name], before_remote=before_remote) for name in asked}
     answered = {name: one for name, one in results.items() if isinstance(one, Answered)}

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from carag.retrieval.evidence import Evidence
     from carag.retrieval.listing.admitted import Admitted, Scope
     from carag.retrieval.reading.collective import Choice
+    from carag.retrieval.reading.forms import Acted
 
 
 MOST_LISTED: Final = 400
@@ -34,24 +35,32 @@ _DONE: Final = {ActKind.REPLACES: "replaced", ActKind.WITHDRAWS: "withdrawn", Ac
 
 def listed(question: str, scope: Scope) -> Told | None:
     """List or count the documents that a question asks for; None if it is not certain to ask for documents."""
-    with scope.admitted() as admitted:
-        if (found := chosen(question, admitted)) is not None:
-            return _told(*found, admitted)
-        one = acted(question, admitted)
-        if one is None:
-            return None
-        asked, ids, others = one
-        act, said = _DONE[asked.kind], visible_line(asked.said)
-        if asked.is_by_it:
-            chunks = admitted.firsts(others)
-            allowed = admitted.allowed(chunk.document_id for chunk in chunks)
-            chunks = [chunk for chunk in chunks if chunk.document_id in allowed]
-            evidence = admitted.evidence(chunks[:MOST_LISTED], f"{act} by “{said}”")
-            names = [admitted.name(chunk) for chunk in chunks[:MOST_LISTED]]
-            return _lines(f"{act.capitalize()} by “{said}”:", names, evidence, len(chunks))
+    found = scope.told(lambda admitted: _listed(question, admitted))
+    return found if found is None or isinstance(found, Told) else _acted_on(*found, scope)
+
+
+def _listed(question: str, admitted: Admitted) -> Told | tuple[Acted, list[str]] | None:
+    """List documents; for a question about acts on a document, return what it asks, and the ids of the document."""
+    if (found := chosen(question, admitted)) is not None:
+        return _told(*found, admitted)
+    one = acted(question, admitted)
+    if one is None:
+        return None
+    asked, ids, others = one
+    if not asked.is_by_it:
+        return asked, ids
+    act, said = _DONE[asked.kind], visible_line(asked.said)
+    chunks = admitted.firsts(others[:MOST_LISTED])
+    evidence = admitted.evidence(chunks, f"{act} by “{said}”")
+    names = [admitted.name(chunk) for chunk in chunks]
+    return _lines(f"{act.capitalize()} by “{said}”:", names, evidence, len(others))
+
+
+def _acted_on(asked: Acted, ids: Sequence[str], scope: Scope) -> Told | None:
+    """List what has acted on a document, which is read at an instant of its own."""
     if scope.decision.known_at is not None:
         return None
-    # Outside `admitted`, because the successors are read at an instant of their own.
+    act, said = _DONE[asked.kind], visible_line(asked.said)
     collection, _, decision, where, authority = scope
     evidence, news = successors(collection, ids, decision, where, after=-1, authority=authority)
     by = {each.passage.chunk_id for each in news if each.act is asked.kind}
@@ -62,10 +71,7 @@ def listed(question: str, scope: Scope) -> Told | None:
 
 
 def chosen(question: str, admitted: Admitted) -> tuple[Choice, list[int], int] | None:
-    """Choose documents: what is asked for, their numbers in the order shown, and how many there are to choose from.
-
-    An authority is asked about them, and those that it does not allow are not counted either.
-    """
+    """Choose documents: what is asked for, their numbers in the order shown, and how many there are to choose from."""
     scope, understood = admitted.scope, admitted.read(question)
     vocabulary, declared = scope.collection.profile.vocabulary, scope.collection.catalogue.declared
     records, intents = understood.records, scope.decision.intents
@@ -76,8 +82,6 @@ def chosen(question: str, admitted: Admitted) -> tuple[Choice, list[int], int] |
     if choice.changed:
         found = found & changed(choice, records, scope)
     at = np.flatnonzero(found & (days > 0) if choice.order else found).tolist()
-    allowed = set(admitted.allowed(ids[one] for one in at))
-    at = [one for one in at if ids[one] in allowed]
     sign = 1 if choice.order == "oldest" else -1
     at.sort(key=lambda one: (sign * int(days[one]) if days[one] else _UNDATED, ids[one]))
     taken = at

@@ -9,7 +9,6 @@ from carag.generation.guarded import Told, ToldCode, citation_of
 from carag.generation.marks import escaped
 from carag.retrieval.listing.named import documents_named, left_over
 from carag.retrieval.listing.texts import headings_of, runs_of, section_span, table_span
-from carag.retrieval.reading import read_question
 from carag.retrieval.reading.collective import title_words
 from carag.retrieval.reading.forms import read_part
 from carag.visible import visible, visible_line
@@ -43,27 +42,27 @@ def part_told(
 
     If a model ``summarises``, no outline takes the place of a summary.
     """
-    part = read_part(question, read_question(question))
+    part = read_part(question)
     if part is None or (part.is_summary and summarises):
         return None
-    is_table = part.section is None and not part.is_outline
-    # Before `admitted`, because a search reads at an instant of its own.
-    ids = [one.document_id for one in search(part.ways[-1][0]).shown] if is_table else []
-    with scope.admitted() as admitted:
-        for heading, words in part.ways:
-            declared = scope.collection.catalogue.declared
-            asked = (
-                left_over(heading, admitted.read(heading or words), declared)
-                if is_table
-                else title_words(heading)
-            )
-            for number in _meant(words, ids, admitted):
-                runs = runs_of(admitted.whole(number))
-                told = (
-                    _outline(runs, asked, admitted) if part.is_outline else _span(runs, part, asked, admitted)
-                )
-                if told is not None:
-                    return told
+    # Before the rest, because a search reads at an instant of its own.
+    ids = [one.document_id for one in search(part.ways[-1][0]).shown] if part.is_table else []
+    return scope.told(lambda admitted: _told(part, ids, admitted))
+
+
+def _told(part: Part, found: Sequence[str], admitted: Admitted) -> Told | None:
+    declared = admitted.scope.collection.catalogue.declared
+    for heading, words in part.ways:
+        asked = (
+            left_over(heading, admitted.read(heading or words), declared)
+            if part.is_table
+            else title_words(heading)
+        )
+        for number in _meant(words, found, admitted):
+            runs = runs_of(admitted.whole(number))
+            told = _outline(runs, asked, admitted) if part.is_outline else _span(runs, part, asked, admitted)
+            if told is not None:
+                return told
     return None
 
 
@@ -77,7 +76,7 @@ def _meant(words: str, found: Sequence[str], admitted: Admitted) -> list[int]:
     if not named and (choice := chosen(f"List {words}", admitted)):
         named = choice[1]
     ids = [id_ for id_, number in of.items() if number in named]
-    return [of[ids[0]]] if len(ids) == 1 and admitted.allowed(ids) else []
+    return [of[ids[0]]] if len(ids) == 1 else []
 
 
 def _span(runs: Sequence[Run], part: Part, asked: frozenset[str], admitted: Admitted) -> Told | None:

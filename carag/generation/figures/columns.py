@@ -6,13 +6,14 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from carag.retrieval.reading.periods import month_named
+
 if TYPE_CHECKING:
     from carag.retrieval.tables.table import Cell, Row, Span, Table
 
 
-_MONTHS: Final = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
-_MONTH_AND_DAY: Final = re.compile(rf"\b({'|'.join(_MONTHS)})[a-z]{{0,6}}\.?\s(\d{{1,2}})\b", re.IGNORECASE)
-_DAY_AND_MONTH: Final = re.compile(rf"\b(\d{{1,2}})\s({'|'.join(_MONTHS)})[a-z]{{0,6}}\b", re.IGNORECASE)
+_MONTH: Final = r"(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]{0,6}"
+_MONTH_AND_DAY: Final = re.compile(rf"\b{_MONTH}\.?\s(\d{{1,2}})\b|\b(\d{{1,2}})\s{_MONTH}\b", re.IGNORECASE)
 _YEAR: Final = re.compile(r"(?<![\d,.$€£])((?:19|20)\d\d)(?![\d,]|\.\d)")
 _SHORT_YEAR: Final = re.compile(r"(?:\bF(?:Y|iscal)?\s?['’]?|(?<!\w)['’])(\d\d)(?!\d|\w)", re.IGNORECASE)
 _MONTHS_ENDED: Final = re.compile(
@@ -85,18 +86,14 @@ def time_of(text: str) -> Time:
     years = {int(one) for one in _YEAR.findall(text)}
     if not years:
         years = {2000 + int(one) if int(one) < 69 else 1900 + int(one) for one in _SHORT_YEAR.findall(text)}
-    day = None
-    if match := _MONTH_AND_DAY.search(text):
-        day = (_MONTHS.index(match[1].lower()) + 1, int(match[2]))
-    elif match := _DAY_AND_MONTH.search(text):
-        day = (_MONTHS.index(match[2].lower()) + 1, int(match[1]))
+    dated = _MONTH_AND_DAY.search(text)
     quarter = None
     if match := _QUARTER.search(text):
         said = (match[1] or match[2] or match[3]).lower()
         quarter = int(said[0]) if said[0].isdigit() else _ORDINALS.index(said) + 1
     return Time(
         years=frozenset(years),
-        day=day,
+        day=dated and (month_named(dated[1] or dated[4]), int(dated[2] or dated[3])),
         months=_months(text),
         quarter=quarter,
         is_early=_EARLY.search(text) is not None,

@@ -11,6 +11,7 @@ from carag.generation.held.when import times_in
 from carag.generation.marks import cited_positions, leading_marks, marks_in, without_marks
 from carag.labelling.quantities import figures
 from carag.labelling.sentences import sentences
+from carag.retrieval.reading.slots import blanked
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,6 +23,13 @@ if TYPE_CHECKING:
 
 _NAME: Final = re.compile(r"\w*[^\W\d_a-zà-öø-ÿ]\w*")
 """A word with a capital letter."""
+_AMOUNT: Final = re.compile(
+    r"\b(?:half|halved?|dozens?|hundreds|thousands|millions|billions|twice|thrice|doubled?|tripled?|quadrupled?"
+    r"|daily|weekly|monthly|quarterly|yearly|annually|percentage\spoints?|every\s(?:other|second|third|fourth|fifth)"
+    r"|(?:an?|one|two|three|four)[\s-](?:third|fifth|sixth|seventh|eighth|ninth|tenth|twentieth|hundredth)s?)\b",
+    re.IGNORECASE,
+)
+"""Words that state an amount, but are not read as a figure: a passage must have them."""
 _OPENING: Final = re.compile(r"[\W_]*\w+")
 """The first word of a sentence, whose capital letter says nothing."""
 
@@ -66,18 +74,19 @@ def held(question: str, draft: Draft, passages: Sequence[Passage]) -> Held:
     def why(one: _Sentence) -> Unheld | None:
         said = draft.text[one.start : one.end]
         bare = without_marks(said).strip()
-        names, has_figures = _names(bare), bool(figures(bare) or times_in(bare))
-        if said == draft.worked or not (names or has_figures):
+        read = [*((one.start, one.end) for one in figures(bare)), *(one[:2] for one in times_in(bare))]
+        names, amounts = _names(blanked(bare, read)), _words_of(" ".join(_AMOUNT.findall(bare)))
+        if said == draft.worked or not (names or amounts or read):
             return None
         cited = [at for at in one.cited if 0 <= at < len(passages)]
         if any(_has(passages[at], bare) for at in cited):
             return None
-        if names := names - asked:
-            among = cited or range(len(passages))
+        for reason, own in ((Unheld.NAME_NOT_STATED, names - asked), (Unheld.NOT_IN_PASSAGE, amounts)):
+            among = (cited or range(len(passages))) if own else ()
             shown.update({at: _words_of(_shown(passages[at])) for at in among if at not in shown})
-            if not names <= frozenset().union(*map(shown.__getitem__, among)):
-                return Unheld.NAME_NOT_STATED
-        if not has_figures:
+            if not own <= frozenset().union(*map(shown.__getitem__, among)):
+                return reason
+        if not read:
             return None
         stated.update({at: stated_in(passages[at]) for at in cited if at not in stated})
         return (

@@ -51,11 +51,15 @@ _LOSES: Final = words(
     "cost outflows deduction charge"
 )
 """Words that say that a figure is negative, so that the sentence may leave out its sign."""
+_NEGATIVE: Final = words("loss losses deficit outflow")
+"""Words that say in prose that a figure is negative."""
 _EITHER: Final = re.compile(
     r"(\w+(?:\s(?:by|from|in))?)\s*\(((?:loss|losses|deficit|used|decrease|expense|benefit)\b.*?)\)",
     re.IGNORECASE | re.DOTALL,
 )
 """A label that says what a negative figure is in parentheses."""
+_ENDS: Final = {">": "least", "<": "most"}
+"""The end of a range that a bound states."""
 _EXACT: Final = frozenset({"time", "working time"})
 """Kinds whose figures are never rounded."""
 
@@ -82,6 +86,8 @@ def why_not(sentence: str, stated: Sequence[Stated], question: str) -> Unheld | 
     asked = times_in(question)
     if not times and len(asked) == 1 and any(one.when and asked[0].fits(one.when) for one in stated):
         claims = [one._replace(when=asked[0]) for one in claims]
+    if _turns_otherwise(claims):
+        return Unheld.OTHER_LABEL
     for one in claims:
         twice = [other for other in claims if other.kind != DATE and _is_value(one, other)]
         if reason := _why_not(one, stated, question, len(twice)):
@@ -155,9 +161,10 @@ def _is_unit(claim: Stated, stated: Stated) -> bool:
 
 
 def _is_sign(claim: Stated, stated: Stated) -> bool:
-    """Tell whether a sentence says the sign of a cell, by a sign or by a word; prose says it by words alone."""
+    """Tell whether a sentence says the sign of a figure, by a sign or by a word."""
     if not stated.said:
-        return True
+        is_lost = (claim if stated.value < 0 else stated).words.keys() & _NEGATIVE
+        return (claim.value < 0) == (stated.value < 0) or bool(is_lost)
     losing = claim.words.keys() & _LOSES
     if stated.value < 0:
         return claim.value < 0 or bool(losing)
@@ -174,10 +181,25 @@ def _is_beside(claim: Stated, one: Stated, rival: Stated) -> bool:
 
 
 def _is_other_role(claim: Stated, stated: Stated) -> bool:
-    """Tell whether a figure is what something rose to, and not from or by; or another bound, or no bound."""
+    """Tell whether a figure is what something rose to, and not from or by; or fell; or another bound, or no bound."""
+    if claim.turn * stated.turn < 0:
+        return True
     if claim.bound and stated.bound:
         return claim.bound[0] != stated.bound[0]
-    return stated.bound in ("<", ">") or (bool(claim.role and stated.role) and claim.role != stated.role)
+    if claim.bound[:1] in _ENDS and stated.role == _ENDS[claim.bound[:1]]:
+        return False
+    one_sided = {"not", *_ENDS.values()} & {claim.role, stated.role}
+    is_strict = {"<", ">"} & {claim.bound, stated.bound}
+    both = claim.role and stated.role
+    return bool(is_strict) or (claim.role != stated.role and bool(both or one_sided))
+
+
+def _turns_otherwise(claims: Sequence[Stated]) -> bool:
+    """Tell whether a sentence says that something fell from one figure to a greater one, or rose to a smaller one."""
+    ends = [[one for one in claims if one.role == role] for role in ("from", "to")]
+    if [len(one) for one in ends] != [1, 1] or ends[0][0].kind != ends[1][0].kind:
+        return False
+    return (ends[1][0].value - ends[0][0].value) * claims[0].turn < 0
 
 
 def _weights(own: set[str] | frozenset[str], stated: Sequence[Stated]) -> dict[str, float]:

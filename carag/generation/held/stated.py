@@ -8,6 +8,7 @@ neighbouring clause that has a figure of its own lends next to nothing.
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from carag.generation.figures.entries import entries_of
@@ -54,8 +55,16 @@ _RATE: Final = re.compile(
 )
 _ROLE: Final = re.compile(
     r"(?<!up )(?<!equal )(?<!limited )(?<!restricted )\b(?P<role>to|by)\s(?:(?:an?|the|about|approximately)\s)*$"
-    r"|\b(?P<from>from)\b[^,;\d]{0,40}$",
+    r"|\b(?P<from>from)\b[^,;\d]{0,40}$|\b(?P<not>not)\s(?:(?:an?|the|about|approximately)\s)*$",
     re.IGNORECASE,
+)
+_MINUS: Final = re.compile(r"\b(?:minus|negative)\s$", re.IGNORECASE)
+_TO: Final = re.compile(r"\s?(?:to|-|–)\s?")
+_UP: Final = re.compile(
+    r"\b(?:rose|risen|increas\w+|grew|grown|raised|higher|climbed|gained)\b", re.IGNORECASE
+)
+_DOWN: Final = re.compile(
+    r"\b(?:fell|fallen|decreas\w+|declined?|cut|reduced|lowered|lower|dropped|shrank)\b", re.IGNORECASE
 )
 _ROLE_LENGTH: Final = 60
 _PART_OF_TIME: Final = (
@@ -89,11 +98,13 @@ class Stated(NamedTuple):
     said: str = ""
     """A row's label as printed; empty in prose."""
     role: str = ""
-    """``from``, ``to`` or ``by``, as in "rose by 2 to 10"."""
+    """``from``, ``to`` or ``by``, as in "rose by 2 to 10"; ``least`` or ``most`` of a range; ``not`` if denied."""
     bound: str = ""
     """As for :class:`carag.labelling.quantities.Figure`."""
     rate: str = ""
     """``year`` or another time, as in "4 per cent per annum"."""
+    turn: int = 0
+    """1 if its sentence says that something rose, -1 if it fell."""
 
 
 def words(text: str) -> frozenset[str]:
@@ -207,15 +218,22 @@ def figures_of(text: str, times: Sequence[When], around: Words, latest: When | N
     cutting = [number for number, one in enumerate(found) if one.kind or not has_units]
     weights = _weights(text, places, cutting, [one.kind for one in found])
     whens = times_of(text, places, times)
-    return [
+    turn = (_UP.search(text) is not None) - (_DOWN.search(text) is not None)
+    values = [-one.value if _MINUS.search(text, 0, one.start) else one.value for one in found]
+    read = [
         Stated(
-            *(one.kind, one.value, one.step, {**around, **own}, when or latest),
+            *(one.kind, value, one.step, {**around, **own}, when or latest),
             role=_role(text, one.start),
             rate=_rate(text, one.end),
             bound=one.bound,
+            turn=turn,
         )
-        for one, own, when in zip(found, weights, whens, strict=True)
+        for one, value, own, when in zip(found, values, weights, whens, strict=True)
     ]
+    for at, (one, after) in enumerate(pairwise(places)):
+        if _TO.fullmatch(text, one[1], max(one[1], after[0])) and read[at].role != "from" and not turn:
+            read[at : at + 2] = read[at]._replace(role="least"), read[at + 1]._replace(role="most")
+    return read
 
 
 def dates_of(text: str, times: Sequence[When], around: Words) -> list[Stated]:
@@ -226,7 +244,7 @@ def dates_of(text: str, times: Sequence[When], around: Words) -> list[Stated]:
 
 def _role(text: str, at: int) -> str:
     match = _ROLE.search(text[max(0, at - _ROLE_LENGTH) : at])
-    return (match["role"] or match["from"]).lower() if match else ""
+    return (match["role"] or match["from"] or match["not"]).lower() if match else ""
 
 
 def _rate(text: str, at: int) -> str:

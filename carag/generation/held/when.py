@@ -7,23 +7,21 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from carag.generation.figures.columns import time_of
+from carag.retrieval.reading.periods import MONTH, Span, month_named, placed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from carag.generation.figures.columns import Time
+    from carag.retrieval.reading.periods import Period
 
 
-_MONTHS: Final = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
-_NAMES: Final = "|".join(_MONTHS)
-_MENTION: Final = re.compile(
-    rf"(?:\b(?P<m1>{_NAMES})[a-z]{{0,6}}\.?\s(?:(?P<d1>\d{{1,2}})(?:st|nd|rd|th)?,?\s)?"
-    rf"|\b(?P<d2>\d{{1,2}})(?:st|nd|rd|th)?\s(?:of\s)?(?P<m2>{_NAMES})[a-z]{{0,6}}\.?,?\s)?"
-    r"(?<![\w,./$€£₹#-])(?P<year>(?:19|20)\d\d)(?:[-–/](?P<to>\d\d))?(?![\w%]|[,.-]\d|\s?%)"
-    rf"|\b(?P<m3>{_NAMES})[a-z]{{0,6}}\.?\s(?P<d3>\d{{1,2}})(?:st|nd|rd|th)?\b(?![,.]\d)"
-    r"|\bF(?:Y|iscal)\s?['’]?(?P<short>\d\d)\b(?!\d)",
+_DAY: Final = re.compile(
+    rf"\b(?:(?P<month>{MONTH})\.?\s(?P<day>\d\d?)(?:st|nd|rd|th)?\b(?![,.]\d)"
+    rf"|(?P<day2>\d\d?)(?:st|nd|rd|th)?\s(?:of\s)?(?-i:(?=[A-Z]))(?P<month2>{MONTH})\b)",
     re.IGNORECASE,
 )
+"""A day without a year; "to 4 may" names none."""
 _BEFORE: Final = 40
 """Characters before a year that may say which part of it is meant."""
 _LISTED: Final = re.compile(
@@ -53,10 +51,23 @@ class When(NamedTuple):
         month, day = time.day or (None, None)
         return cls(0, 0, time.years, month, day, time.quarter, time.months)
 
+    @classmethod
+    def named(cls, start: int, end: int, period: Period, text: str) -> When:
+        """Return a period that a text names; a day in figures that may be two days fits none."""
+        first, last = period.first, period.last
+        years = frozenset(range(first.year, last.year + 1))
+        if period.span is Span.QUARTER:
+            return cls(start, end, years, quarter=last.month // 3)
+        if period.span is Span.DAYS:
+            return cls(start, end, years, first.month, first.day if first == last else None)
+        return cls(start, end, years, *((0, 0) if "/" in text[start:end][:3] else ()))
+
     def fits(self, stated: When) -> bool:
         """Tell whether a figure that is stated for a time may be said to be for this one."""
         if self.years and self.years != stated.years:
             return False
+        if self.quarter and not (stated.quarter or stated.month or stated.months == 3):
+            return False  # a part of the year for which it is stated
         pairs = (
             *((self.month, stated.month), (self.day, stated.day)),
             *((self.quarter, stated.quarter), (self.months, stated.months)),
@@ -65,30 +76,21 @@ class When(NamedTuple):
 
     def is_same(self, stated: When) -> bool:
         """Tell whether a text states this date, or a part of the year that has it."""
-        return self.fits(stated) and (self.day is None or self.day == stated.day)
+        is_within = self.quarter is None or stated.month is None or self.quarter == (stated.month + 2) // 3
+        return self.fits(stated) and is_within and (self.day is None or self.day == stated.day)
 
 
 def times_in(text: str) -> list[When]:
     """Return the times that a text names, in order."""
-    found: list[When] = []
-    for match in _MENTION.finditer(text):
-        month = match["m1"] or match["m2"] or match["m3"]
-        day = match["d1"] or match["d2"] or match["d3"]
-        year = match["year"] or (match["short"] and f"20{match['short']}")
-        years = frozenset([int(year)] if year else [])
-        if year and match["to"]:
-            years |= {int(f"{year[:2]}{match['to']}")}
-        before = time_of(text[max(found[-1].end if found else 0, match.start() - _BEFORE) : match.start()])
-        found.append(
-            When(
-                *match.span(),
-                years,
-                _MONTHS.index(month.lower()) + 1 if month else None,
-                int(day) if day else None,
-                before.quarter,
-                before.months,
-            )
-        )
+    periods, rest = placed(text)
+    found = [When.named(*one, text) for one in periods]
+    for match in _DAY.finditer(rest):
+        month = month_named(match["month"] or match["month2"])
+        found.append(When(*match.span(), frozenset(), month, int(match["day"] or match["day2"])))
+    found.sort(key=lambda one: one[:2])
+    for at, one in enumerate(found):
+        before = time_of(text[max(found[at - 1].end if at else 0, one.start - _BEFORE) : one.start])
+        found[at] = one._replace(quarter=one.quarter or before.quarter, months=before.months)
     return [_complete(one, after) for one, after in zip(found, [*found, None][1:], strict=True)]
 
 

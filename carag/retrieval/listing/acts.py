@@ -6,12 +6,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from carag.labelling.acts import Done, done
-from carag.labelling.document import ActKind
+from carag.labelling.acts import Done, replaced_or_done
 from carag.policy import from_minutes
 from carag.retrieval.listing.named import documents_named
 from carag.retrieval.reading.forms import read_acted
-from carag.retrieval.successors import was_admitted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,12 +26,7 @@ def _acts_among(scope: Scope, numbers: Sequence[int]) -> list[Done]:
     """Return what some documents, given by number, have done to one another by the session's instant."""
     facts = [one for one in scope.collection.store.documents.facts_in(numbers) if "public_at" in one]
     ids = {one["id"] for one in facts}
-    ended = [
-        Done(ActKind.REPLACES, one["public_at"], one["id"], one["supersedes"])
-        for one in facts
-        if one["supersedes"] in ids
-    ]
-    return [act for act in (*ended, *done(facts)) if act.at <= scope.decision.as_of]
+    return [one for one in replaced_or_done(facts) if one.to in ids and one.at <= scope.decision.as_of]
 
 
 def changed(choice: Choice, records: Documents, scope: Scope) -> NDArray[np.bool_]:
@@ -56,15 +49,10 @@ def acted(question: str, admitted: Admitted) -> tuple[Acted, list[str], list[int
     asked, scope = read_acted(question), admitted.scope
     if asked is None:
         return None
-    labels = scope.collection.store.labels.ended(scope.decision.as_of, known_at=admitted.known_at)
-    ended = [
-        number
-        for number, label in labels
-        if scope.where.admits(label.metadata) and was_admitted(scope.decision, label)
-    ]
-    catalogue, numbers = scope.collection.catalogue, np.union1d(admitted.numbers, np.array(ended, np.int64))
-    understood = catalogue.read(asked.said, numbers)
-    named, records = documents_named(asked.said, understood, catalogue.declared), understood.records
+    numbers = admitted.ever
+    understood = admitted.read(asked.said, numbers)
+    named = documents_named(asked.said, understood, scope.collection.catalogue.declared)
+    records = understood.records
     if len({one.title or one.id for one in records.of(named)}) != 1:
         return None
     number_of = dict(zip(records.ids, numbers.tolist(), strict=True))

@@ -5,18 +5,18 @@ A document without such a passage does not exist here: nothing is counted, named
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from functools import cached_property
-from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
 from carag.labelling.naming import named
 from carag.retrieval.evidence import Evidence, Topic, Withheld
 from carag.retrieval.retriever import Searchable, disagreement, passage_of, shared_with
+from carag.retrieval.successors import was_admitted
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from carag.store.values import StoredChunk
 
 
+T = TypeVar("T")
 PLAN: Final = "listed"
 """The plan in records of what was found without a search."""
 
@@ -49,11 +50,19 @@ class Scope(NamedTuple):
     where: Where
     authority: Inquiry | None
 
-    @contextmanager
-    def admitted(self) -> Iterator[Admitted]:
-        """Lend the documents that may be used, at one instant, until the context ends."""
+    def told(self, of: Callable[[Admitted], T]) -> T:
+        """Return what is made of the documents that may be used, at one instant; None if nothing is.
+
+        An authority is asked about all documents, but only once something is made of those that the policy admits: a
+        document that it does not allow has then no part in it, and its words are not known.
+        """
         with self.retriever.listing(self.decision, self.where) as rows:
-            yield Admitted(self, rows)
+            admitted = Admitted(self, rows)
+            found = of(admitted)
+            if found is None or self.authority is None:
+                return found
+            admitted.ask(self.authority)
+            return of(admitted)
 
 
 class Admitted:
@@ -67,6 +76,12 @@ class Admitted:
         self._rows, store = rows, scope.collection.store
         self._until = store.known() if scope.decision.known_at is None else rows.known_at
         self._gone = store.labels.closed(after=self.known_at, until=self._until)
+        self._authority: Inquiry | None = None
+
+    def ask(self, authority: Inquiry) -> None:
+        """From now on, hold only documents that an authority allows."""
+        self._authority = authority
+        self.__dict__.pop("numbers", None)
 
     @cached_property
     def _passages(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -80,17 +95,31 @@ class Admitted:
     @cached_property
     def numbers(self) -> NDArray[np.int64]:
         """(n,) int64, ascending."""
-        if self._gone.size:
-            return np.unique(self._passages[1])
-        return self._rows.words.documents(self._rows.searches)
+        admitted = (
+            np.unique(self._passages[1])
+            if self._gone.size
+            else self._rows.words.documents(self._rows.searches)
+        )
+        return self._allowed(admitted)
 
-    def read(self, question: str) -> Understood:
-        """Read a question among the documents."""
-        return self.scope.collection.catalogue.read(question, self.numbers)
+    @property
+    def ever(self) -> NDArray[np.int64]:
+        """(n,) int64, ascending: also those that the session could use at an earlier instant."""
+        decision, where = self.scope.decision, self.scope.where
+        ended = self.scope.collection.store.labels.ended(decision.as_of, known_at=self.known_at)
+        was = [of for of, one in ended if where.admits(one.metadata) and was_admitted(decision, one)]
+        return np.union1d(self.numbers, self._allowed(np.unique(np.array(was, np.int64))))
 
-    def allowed(self, ids: Iterable[str]) -> Collection[str]:
-        """Return those of some documents that an authority outside the store allows."""
-        return [*ids] if self.scope.authority is None else self.scope.authority.allows(ids)
+    def _allowed(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+        if self._authority is None:
+            return numbers
+        ids = self.read("documents", numbers).records.ids
+        allowed = self._authority.allows(ids)
+        return numbers[[one in allowed for one in ids]]
+
+    def read(self, question: str, numbers: NDArray[np.int64] | None = None) -> Understood:
+        """Read a question among the documents, or others."""
+        return self.scope.collection.catalogue.read(question, self.numbers if numbers is None else numbers)
 
     def firsts(self, numbers: Sequence[int]) -> list[StoredChunk]:
         """Read the first passage of each of some documents, in the order given."""

@@ -14,10 +14,12 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from carag.retrieval.reading.forms import acts_of, form, one_line, read_acted
+from carag.labelling.numerals import NUMBER_WORDS
+from carag.retrieval.reading.forms import acts_of, one_line, read_acted
 from carag.retrieval.reading.instants import instants_of
 from carag.retrieval.reading.names import words_listed
-from carag.retrieval.reading.periods import LAST_DAY, periods_of
+from carag.retrieval.reading.patterns import pattern
+from carag.retrieval.reading.periods import LAST_DAY, Span, periods_of
 from carag.visible import visible_line
 
 if TYPE_CHECKING:
@@ -40,7 +42,6 @@ _MOST_LEFT: Final = 10
 _LONGEST: Final = 80
 """Characters in the longest value of a field that a question may name."""
 _ALWAYS: Final = (1, date.max.toordinal())
-_NUMBERS: Final = "one two three four five six seven eight nine ten"
 _SMALL: Final = "a an and at by for from in of on or s the to with"
 _INITIALS: Final = re.compile(r"[a-z]{2,6}(?=/)")
 """The authority in a number such as RBI/2024-25/93, in lower case."""
@@ -69,7 +70,9 @@ class Choice(NamedTuple):
 def may_list(question: str) -> bool:
     """Tell whether a question begins like one about the documents themselves, whatever follows."""
     text = one_line(question)
-    return read_acted(question) is not None or any(form(one).match(text) for one in ("count", "list", "bare"))
+    return read_acted(question) is not None or any(
+        pattern(one).match(text) for one in ("count", "list", "bare")
+    )
 
 
 def choose(
@@ -89,13 +92,15 @@ def choose(
     - ``stated``: returns a text field of each document, in lower case.
     """
     one = _Reader(question, reading, records, declared)
+    is_one = pattern("asks_what").match(one.text) is not None and not declared.companies
+    is_within = pattern("asks_within").match(one.text)
     counts = one.begins("count")
-    is_done = form("what_done").match(one.text) is not None
-    begins = counts or one.begins("list") or form("bare").match(one.text)
-    if reading.numbers or reading.sections or not begins:
+    is_done = pattern("what_done").match(one.text) is not None
+    begins = counts or one.begins("list") or pattern("bare").match(one.text)
+    if reading.numbers or reading.sections or is_within or not begins:
         return None
     own = re.escape(vocabulary.profile.removesuffix("s"))
-    nouns = re.compile(rf"{form('nouns').pattern}|\b{own}s?\b", re.IGNORECASE)
+    nouns = re.compile(rf"{pattern('nouns').pattern}|\b{own}s?\b", re.IGNORECASE)
     periods, one.text = periods_of(one.text)
     has_kind = one.names()
     one.topic()
@@ -111,8 +116,9 @@ def choose(
     has_noun = bool(one.take(nouns)) or is_done
     for phrase in (phrase for rule in vocabulary.intents.named(intents) for phrase in rule.phrases):
         one.said += map(visible_line, one.take(phrase))
-    one.take(form("done"))
-    if one.left() or not one.is_certain or not (has_noun or has_kind) or (counts and order):
+    one.take(pattern("done"))
+    asks_what = is_one and not (counts or order or is_done)
+    if one.left() or not one.is_certain or not (has_noun or has_kind) or (counts and order) or asks_what:
         return None
     return Choice(one.found, tuple(one.said), counts, order, many, changed, days)
 
@@ -123,7 +129,7 @@ class _Reader:
     def __init__(self, question: str, reading: Reading, records: Documents, declared: Declared) -> None:
         text = one_line(question)
         for name in ("range_days", "range_months"):
-            text = form(name).sub(r"\g<a> \g<b>\g<d>\g<e>\g<c>\g<d>\g<e>", text)
+            text = pattern(name).sub(r"\g<a> \g<b>\g<d>\g<e>\g<c>\g<d>\g<e>", text)
         for day in instants_of(text) if declared.as_of is not None else ():
             text = text[: day.start] + "\1" * (day.end - day.start) + text[day.end :]
         self.text = self._given = text
@@ -134,14 +140,14 @@ class _Reader:
 
     def begins(self, name: str) -> bool:
         """Take the beginning of the text, if it has a form."""
-        match = form(name).match(self.text)
+        match = pattern(name).match(self.text)
         self.text = self.text[match.end() :] if match else self.text
         return match is not None
 
-    def take(self, pattern: re.Pattern[str]) -> list[str]:
+    def take(self, said: re.Pattern[str]) -> list[str]:
         """Take everything that a pattern matches."""
-        taken = [match[0] for match in pattern.finditer(self.text)]
-        self.text = pattern.sub(lambda match: "\1" * len(match[0]), self.text)
+        taken = [match[0] for match in said.finditer(self.text)]
+        self.text = said.sub(lambda match: "\1" * len(match[0]), self.text)
         return taken
 
     def left(self) -> set[str]:
@@ -165,35 +171,37 @@ class _Reader:
 
     def topic(self) -> None:
         """Take the words that titles must have; if no title has them, texts may be meant."""
-        match = form("topic_in").search(self.text) or form("topic").search(self.text)
+        match = pattern("topic_in").search(self.text) or pattern("topic").search(self.text)
         if match is None:
             return
         said = match["words"].strip(" \"'“”‘’.,")
         words = title_words(said)
         titled = np.array([words <= title_words(one) for one in self._records.titles], np.bool_)
-        self.is_certain &= bool(words) and bool(titled.any()) and not form("asks").search(said)
+        self.is_certain &= bool(words) and bool(titled.any()) and not pattern("asks").search(said)
         self.text = f"{self.text[: match.start()]}\1{self.text[match.end() :]}"
         self._keep(titled, f"with “{visible_line(said)}” in the title")
 
     def changes(self) -> frozenset[ActKind]:
-        match = form("changed").search(self.text)
+        match = pattern("changed").search(self.text)
         self.is_certain &= match is None or not self._declared.companies
-        self.said += self.take(form("changed"))
+        self.said += self.take(pattern("changed"))
         return acts_of(match) if match else frozenset()
 
     def times(self, periods: Sequence[Period], *, is_changed: bool) -> tuple[int, int]:
         """Take the time, and return its first and last day if it is that of a change."""
         if not periods:
             return _ALWAYS
-        match = form("while").search(self.text)
-        is_fiscal = form("fiscal").search(self._given) is not None
-        if len(periods) > 1 or match is None or self._declared.dated is None or is_fiscal:
+        match = pattern("while").search(self.text)
+        is_unclear = pattern("fiscal").search(self._given) or (
+            periods[0].span is Span.YEARS and pattern("numeric_day").search(self._given)
+        )
+        if len(periods) > 1 or match is None or self._declared.dated is None or is_unclear:
             self.is_certain = False
             return _ALWAYS
         when = (match["when"] or "").casefold()
         first, last = _bounds(when, periods[0])
         reports = {self._declared.report(one).value for one in self._reading.kinds} - {"other"}
-        is_of_report = when in ("", "for", "of") and bool(reports) and not form("done").search(self.text)
+        is_of_report = when in ("", "for", "of") and bool(reports) and not pattern("done").search(self.text)
         self.text = f"{self.text[: match.start()]}\1{self.text[match.end() :]}"
         days = self._records.periods if is_of_report else self._records.dated
         if is_changed:
@@ -204,16 +212,14 @@ class _Reader:
         return first, last
 
     def order(self, nouns: re.Pattern[str]) -> tuple[str, int]:
-        match = form("order").search(self.text)
+        match = pattern("order").search(self.text)
         if match is None:
             return "", 0
         self.text = f"{self.text[: match.start()]}\1{self.text[match.end() :]}"
         many = match["before"] or match["after"] or ""
         noun = nouns.search(self.text)
         several = _SEVERAL if noun is not None and noun[0].casefold().endswith("s") else 0
-        number = (
-            int(many) if many.isdigit() else _NUMBERS.split().index(many.casefold()) + 1 if many else several
-        )
+        number = NUMBER_WORDS.get(many.casefold()) or int(many or several)
         return "latest" if match["latest"] else "oldest", number
 
     def authority(self, numbers: Iterable[str]) -> None:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, NamedTuple
-from unicodedata import normalize
 
 from carag.limits import MAX_QUESTION
 from carag.retrieval.reading import anaphora
@@ -18,7 +17,7 @@ from carag.retrieval.reading.anaphora import content, is_thanks, topic
 from carag.retrieval.reading.instants import instants_of
 from carag.retrieval.reading.patterns import pattern
 from carag.retrieval.reading.relative import relative_in, shifted
-from carag.retrieval.reading.slots import Slots, blanked, slots_of
+from carag.retrieval.reading.slots import ENDING, Slots, blanked, one_line, slots_of
 from carag.visible import visible_line
 
 if TYPE_CHECKING:
@@ -28,14 +27,16 @@ if TYPE_CHECKING:
     from carag.retrieval.reading.patterns import Place
 
 
-# Characters of the longest question that a follow-up can lean on.
+# Characters of the longest question that a follow-up can lean on, and of the longest follow-up, in NFKC.
 LONGEST_TURN: Final = 2_000
+LONGEST_FOLLOW_UP: Final = 300
 _PREPOSITIONS: Final = pattern("PREPOSITIONS").pattern
 _PREPOSITION: Final = re.compile(rf"(?:{_PREPOSITIONS})\b", re.IGNORECASE)
 # Prepositions before a place or a rule, which are added to what was asked, and never replace a company.
 _ADDS: Final = frozenset(
     ["in", "on", "under", "within", "outside", "during", "across", "per", "after", "before"]
 )
+_YEAR: Final = re.compile(r"\b(?:19|20)\d\d\b")
 _ORDINAL: Final = re.compile(r"\b(?:first|second|third|fourth)\b")
 _MOST_WORDS: Final = 4
 _MOST_OPENING: Final = 7
@@ -95,7 +96,7 @@ def carried(
 
 def leans(question: str) -> bool:
     """Tell whether a question may be a follow-up, so that a question that is not costs no look at earlier ones."""
-    return _Asked.of(question, None).leans
+    return (asked := _Asked.of(question, None)) is not None and asked.leans
 
 
 def _without_days(text: str, *, instants: bool) -> tuple[str, tuple[str, ...]]:
@@ -108,10 +109,8 @@ def _without_days(text: str, *, instants: bool) -> tuple[str, tuple[str, ...]]:
 
 def _after(question: str, before: str, names: Names | None, prior: str) -> Carried:
     """Read a question after the one before it, as that one was read; ``prior`` is what that one leaned on."""
-    if not before or max(len(question), len(before)) > LONGEST_TURN:
-        return Carried(question)
-    asked = _Asked.of(question, names)
-    if not asked.leans:
+    asked = _Asked.of(question, names) if before else None
+    if asked is None or not asked.leans or len(one_line(before)) > LONGEST_TURN:
         return Carried(question)
     base, earlier = slots_of(before, names), slots_of(prior, names)
     if (alike := _same_kind(asked, base)) is not None:
@@ -147,13 +146,19 @@ class _Asked(NamedTuple):
     leans: bool
 
     @classmethod
-    def of(cls, question: str, names: Names | None) -> _Asked:
-        text = re.sub(r"\s+", " ", normalize("NFKC", question)).strip()
+    def of(cls, question: str, names: Names | None) -> _Asked | None:
+        """Read a question; None if it is too long to lean on another, or has no word by which it would."""
+        text = one_line(question)
+        if len(text) > LONGEST_FOLLOW_UP:
+            return None
         lead = pattern("LEAD").match(text)
         rest = text[lead.end() :] if lead else text
         has_lead = rest != text and not is_thanks(text)
         compares = pattern("COMPARED").match(rest)
-        slots = slots_of(rest[compares.end() :] if compares else rest, names)
+        rest = rest[compares.end() :] if compares else rest
+        if not (has_lead or compares or _may_lean(rest.rstrip(ENDING))):
+            return None
+        slots = slots_of(rest, names)
         step = None if slots.periods else relative_in(slots.rest)
         left = blanked(slots.rest, [step[2]]) if step else slots.rest
         same = None if slots.periods else pattern("SAME_TIME").search(left)
@@ -178,6 +183,15 @@ class _Asked(NamedTuple):
             leans = many <= _MOST_OPENING if fragment else (phrase and many < 3) or not (words or named)
         leans = leans and bool(slots.text) and not is_thanks(slots.text)
         return cls(slots, words, bool(compares), leaning, step, implied, fragment, phrase, leans)
+
+
+def _may_lean(text: str) -> bool:
+    """Tell at little cost whether a question is short, or has words that may lean on an earlier one."""
+    if len(text.split()) <= _MOST_OPENING or anaphora.pronoun(text):
+        return True
+    if pattern("IMPLIED").search(text) and len(content(text)) <= _MOST_WORDS:
+        return True
+    return not _YEAR.search(text) and any(pattern(one).search(text) for one in ("STEP", "PART", "SAME_TIME"))
 
 
 # --- the earlier question with a part replaced ------------------------------------------------------------

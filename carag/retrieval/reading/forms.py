@@ -6,13 +6,12 @@ What is not certain to have such a form is not recognised, and asks what documen
 from __future__ import annotations
 
 import re
-from functools import cache
-from importlib.resources import files
 from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from carag.labelling.document import ActKind
-from carag.retrieval.reading.question import SECTION, plain
+from carag.retrieval.reading.patterns import pattern
+from carag.retrieval.reading.question import SECTION, plain, read_question
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,27 +23,10 @@ _MOST_WAYS: Final = 6
 """Places at which the words for a part and those for its document may be divided."""
 
 
-@cache
-def form(name: str) -> re.Pattern[str]:
-    """Return a pattern of ``forms.tsv`` by its name."""
-    return re.compile(_forms()[name], re.IGNORECASE)
-
-
-@cache
-def _forms() -> dict[str, str]:
-    found: dict[str, str] = {}
-    text = files("carag").joinpath("retrieval", "reading", "forms.tsv").read_text("utf-8")
-    for line in text.splitlines():
-        if not line.startswith("#"):
-            name, _, pattern = line.partition("\t")
-            found[name] = re.sub("<<([a-z_]+)>>", lambda one: f"(?:{found[one[1]]})", pattern)
-    return found
-
-
 def one_line(question: str) -> str:
     """Return a question on one line, without what makes it polite, and without the mark at its end."""
-    text = form("polite").sub("", plain(question).replace("\n", " "), count=1).strip(" ?.!")
-    return form("tail").sub("", text)
+    text = pattern("polite").sub("", plain(question).replace("\n", " "), count=1).strip(" ?.!")
+    return pattern("tail").sub("", text)
 
 
 def acts_of(match: re.Match[str]) -> frozenset[ActKind]:
@@ -70,8 +52,9 @@ def read_acted(question: str) -> Acted | None:
     >>> read_acted("What has replaced the Travel Policy?").said
     'Travel Policy'
     """
+    text = one_line(question)
     for name in ("done_to", "was_done", "done_by", "has_been"):
-        if match := form(name).fullmatch(one_line(question)):
+        if match := pattern(name).fullmatch(text):
             [kind] = acts_of(match)
             return Acted(match["it"].strip("\"'“”‘’"), kind, name == "done_by")
     return None
@@ -92,7 +75,7 @@ def read_compared(question: str, reading: Reading) -> dict[str, str]:
     names = list(dict.fromkeys(one.text for one in reading.entities or reading.titles))
     for name in sorted(names, key=len, reverse=True):
         text = re.sub(rf"(?<!\w){re.escape(name)}(?:['’]s?)?(?!\w)", "\1", text)
-    for match in (form(one).fullmatch(text) for one in ("compare_of", "compare_on", "how_compare")):
+    for match in (pattern(one).fullmatch(text) for one in ("compare_of", "compare_on", "how_compare")):
         if match:
             return {name: f"What is the {match['what']} of {name}{match['tail'] or ''}?" for name in names}
     return {}
@@ -108,33 +91,37 @@ class Part(NamedTuple):
     is_summary: bool = False
     """Whether a summary is asked for, which only a model can write."""
 
+    @property
+    def is_table(self) -> bool:
+        """Whether a table is asked for."""
+        return self.section is None and not self.is_outline
 
-def read_part(question: str, reading: Reading) -> Part | None:
+
+def read_part(question: str) -> Part | None:
     """Read such a question; None if it is not certain to be one.
 
     Examples
     --------
-    >>> from carag.retrieval.reading import read_question
-    >>> asked = "What does section 4.2 of the Travel Policy say?"
-    >>> part = read_part(asked, read_question(asked))
+    >>> part = read_part("What does section 4.2 of the Travel Policy say?")
     >>> part.section.number, part.ways
     ('4.2', [('', 'the Travel Policy')])
     """
     text = one_line(question)
     place = SECTION.search(text)
-    after = form("of").fullmatch(text, place.end()) if place and len(reading.sections) == 1 else None
-    if place and after and form("sums").fullmatch(text, 0, place.start()):
-        return Part([("", after["document"])], reading.sections[0], is_summary=True)
-    if place and after and form("whole").fullmatch(text, 0, place.start()):
-        return Part([("", after["document"])], reading.sections[0])
-    tables = (form(name).fullmatch(text) for name in ("table", "table_of", "table_from"))
+    after = pattern("of").fullmatch(text, place.end()) if place else None
+    if place and after:
+        sections = read_question(text).sections
+        is_summary = pattern("sums").fullmatch(text, 0, place.start()) is not None
+        if len(sections) == 1 and (is_summary or pattern("whole").fullmatch(text, 0, place.start())):
+            return Part([("", after["document"])], sections[0], is_summary=is_summary)
+    tables = (pattern(name).fullmatch(text) for name in ("table", "table_of", "table_from"))
     match = next((one for one in tables if one), None)
-    outline = form("outline").fullmatch(text) or form("outline_has").fullmatch(text)
+    outline = pattern("outline").fullmatch(text) or pattern("outline_has").fullmatch(text)
     if found := match or outline:
         what = found["what"]
         parts = [
             (what[: one.start()], one[0], what[one.end() :])
-            for one in islice(form("split").finditer(what), _MOST_WAYS)
+            for one in islice(pattern("split").finditer(what), _MOST_WAYS)
         ]
         ways = [(after, before) if by[0] in "'’" else (before, after) for before, by, after in parts]
         if match:

@@ -260,18 +260,18 @@ def _year_fits(year: int, ended: date, end_month: int | None, kind: ReportKind) 
 
 _Read = TypeVar("_Read")
 _NUL: Final = "\0"
-_MONTHS: Final = (
+MONTHS: Final = (
     *("jan(?:uary)?", "feb(?:ruary)?", "mar(?:ch)?", "apr(?:il)?", "may", "june?"),
     *("july?", "aug(?:ust)?", "sept?(?:ember)?", "oct(?:ober)?", "nov(?:ember)?", "dec(?:ember)?"),
 )
-_MONTH: Final = "|".join(_MONTHS)
+MONTH: Final = "|".join(MONTHS)
 _FOUR: Final = r"(?:19|20)\d\d"
 DATE: Final = re.compile(
     rf"(?<![\w.,/-])(?:(?P<y>{_FOUR})-(?P<m>\d\d)-(?P<d>\d\d)"
     rf"|(?P<de>\d\d?)\.\s?(?P<me>\d\d?)\.\s?(?P<ye>{_FOUR})"
     rf"|(?P<a>\d\d?)/(?P<b>\d\d?)/(?P<ys>{_FOUR})"
-    rf"|(?P<d1>\d\d?)(?:st|nd|rd|th)?\s(?:of\s)?(?P<m1>{_MONTH})\.?,?\s(?P<y1>{_FOUR})"
-    rf"|(?P<m2>{_MONTH})\.?\s(?:(?P<d2>\d\d?)(?:st|nd|rd|th)?,?\s)?(?P<y2>{_FOUR}))(?![\w-]|[.,]\d)",
+    rf"|(?P<d1>\d\d?)(?:st|nd|rd|th)?\s(?:of\s)?(?P<m1>{MONTH})\.?,?\s(?P<y1>{_FOUR})"
+    rf"|(?P<m2>{MONTH})\.?\s(?:(?P<d2>\d\d?)(?:st|nd|rd|th)?,?\s)?(?P<y2>{_FOUR}))(?![\w-]|[.,]\d)",
     re.IGNORECASE,
 )
 """A day in figures or words, or a month with its year."""
@@ -327,14 +327,26 @@ def taken(
     return found, text
 
 
-def periods_of(text: str) -> tuple[list[Period], str]:
-    """Return the periods in a text, in its order, and the text without them."""
+def placed(text: str) -> tuple[list[tuple[int, int, Period]], str]:
+    """Return each period that a text names with its start and end, in order, and the text without them.
+
+    Examples
+    --------
+    >>> [(start, end, one.described()) for start, end, one in placed("In Q3 2023 and 2024")[0]]
+    [(3, 10, 'quarter 3 of 2023'), (15, 19, '2024')]
+    """
     days, rest = taken(DATE, text, days_of)
     quarters, rest = taken(_SOME_QUARTERS, rest, _quarters_of)
     years, rest = taken(_SOME_YEARS, rest, _years_of)
-    found = sorted(
-        [*days, *quarters, *years], key=lambda one: one[:2]
-    )  # stable, so that quarters in one match keep their order
+    found = [*days, *quarters, *years]
+    return sorted(
+        found, key=lambda one: one[:2]
+    ), rest  # stable, so that quarters in one match keep their order
+
+
+def periods_of(text: str) -> tuple[list[Period], str]:
+    """Return the periods in a text, those from one to another as one, and the text without them."""
+    found, rest = placed(text)
     periods: list[Period] = []
     ended, before = 0, None
     for start, end, one in found:
@@ -373,7 +385,7 @@ def days_of(match: re.Match[str]) -> list[Period]:
     """Return the day or month in a match of :data:`DATE`; only the year of an ambiguous day; nothing if invalid."""
     year = int(match["y"] or match["ye"] or match["ys"] or match["y1"] or match["y2"])
     if match["m2"] and not match["d2"]:
-        month = _month_named(match["m2"])
+        month = month_named(match["m2"])
         return [Period.days(date(year, month, 1), _end_of_month(year, month))]
     if match["ys"]:
         a, b = int(match["a"]), int(match["b"])
@@ -381,7 +393,7 @@ def days_of(match: re.Match[str]) -> list[Period]:
             return [Period.years(year)]
         month, day = (b, a) if a > 12 else (a, b)
     elif name := match["m1"] or match["m2"]:
-        month, day = _month_named(name), int(match["d1"] or match["d2"])
+        month, day = month_named(name), int(match["d1"] or match["d2"])
     else:
         month, day = int(match["m"] or match["me"]), int(match["d"] or match["de"])
     try:
@@ -390,8 +402,9 @@ def days_of(match: re.Match[str]) -> list[Period]:
         return []
 
 
-def _month_named(name: str) -> int:
-    return next(number for number, one in enumerate(_MONTHS, 1) if one[:3] == name[:3].casefold())
+def month_named(name: str) -> int:
+    """Return the number of a month."""
+    return next(number for number, one in enumerate(MONTHS, 1) if one[:3] == name[:3].casefold())
 
 
 def _quarters_of(match: re.Match[str]) -> list[Period]:

@@ -187,9 +187,9 @@ def unread(question: str) -> str:
     return _parts(question)[3]
 
 
-def without_sections(text: str) -> str:
-    """Return a text without the sections that it names, each replaced by NUL."""
-    return taken(SECTION, text, _sections_of)[1]
+def sections_in(text: str) -> tuple[list[tuple[int, int, Section]], str]:
+    """Return the sections that a text names with their places, and the text without them, each replaced by NUL."""
+    return taken(SECTION, text, _sections_of)
 
 
 def plain(question: str) -> str:
@@ -204,7 +204,7 @@ def _parts(
     rest = text = plain(question)
     for one in without:
         rest = rest[: one.start] + "\0" * (one.end - one.start) + rest[one.end :]
-    sections, rest = taken(SECTION, rest, _sections_of)
+    sections, rest = sections_in(rest)
     return text, sections, *periods_of(rest)
 
 

@@ -6,6 +6,7 @@ import re
 from calendar import month_name
 from typing import TYPE_CHECKING, Final
 
+from carag.labelling.numerals import NUMBER_WORDS
 from carag.retrieval.reading.patterns import pattern
 from carag.retrieval.reading.periods import Period, Span, periods_of
 
@@ -13,7 +14,6 @@ if TYPE_CHECKING:
     from carag.retrieval.reading.patterns import Place
 
 
-_COUNTS: Final = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 _QUARTERS: Final = ("first", "second", "third", "fourth")
 _UNITS: Final = {"year": 12, "quarter": 3, "month": 1}
 
@@ -26,7 +26,7 @@ def relative_in(text: str) -> tuple[int, str, Place] | None:
     """
     if found := pattern("STEP").search(text):
         count = (found["count"] or "one").casefold()
-        steps = int(count) if count.isdigit() else 1 if count in ("a", "an") else _COUNTS.index(count) + 1
+        steps = {"a": 1, "an": 1, **NUMBER_WORDS}.get(count) or int(count)
         unit = (found["unit"] or found["its"]).casefold()
         return -steps if found["back"] or found["last"] else steps, unit, found.span()
     if found := pattern("PART").search(text):

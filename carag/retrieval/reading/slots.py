@@ -17,8 +17,8 @@ from carag.retrieval.reading.languages import language_of
 from carag.retrieval.reading.names import begins_sentence, words_of
 from carag.retrieval.reading.numbers import Numbers
 from carag.retrieval.reading.patterns import pattern
-from carag.retrieval.reading.periods import periods_of
-from carag.retrieval.reading.question import without_sections
+from carag.retrieval.reading.periods import placed
+from carag.retrieval.reading.question import sections_in
 from carag.retrieval.reading.unheard import is_telling, runs
 
 if TYPE_CHECKING:
@@ -28,12 +28,11 @@ if TYPE_CHECKING:
     from carag.retrieval.reading.patterns import Place
 
 
-_NUL: Final = re.compile("\0+")
 # An abbreviation of fewer letters is not the name of a company, unless a table has it.
 _ABBREVIATION: Final = 6
 # A text of fewer words, all in one name, is a name even at the beginning of a sentence.
 _WHOLE: Final = 5
-_ENDING: Final = " \t?.!\uff1f"
+ENDING: Final = " \t?.!\uff1f"
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +94,11 @@ def blanked(text: str, places: Iterable[Place]) -> str:
     return text
 
 
+def one_line(question: str) -> str:
+    """Return a question in NFKC on one line."""
+    return re.sub(r"\s+", " ", normalize("NFKC", question)).strip()
+
+
 def slots_of(question: str, names: Names | None) -> Slots:
     """Find what a question of 1 to 8,192 characters names; an empty text names nothing.
 
@@ -104,16 +108,14 @@ def slots_of(question: str, names: Names | None) -> Slots:
     >>> [found.said(one) for one in (found.names, found.sections, found.periods)]
     ['Acme Corp', 'section 4', '2020']
     """
-    text = re.sub(r"\s+", " ", normalize("NFKC", question)).strip().rstrip(_ENDING).replace("\0", " ")
+    text = one_line(question).rstrip(ENDING).replace("\0", " ")
     if not text:
         return Slots("", (), (), (), "")
     check_question("question", text)
     numbered = [(one.start, one.end) for one in Numbers().find(text, lambda _: False)]
-    left = blanked(text, numbered)
-    cut = without_sections(left)
-    sections = _new(left, cut)
-    left = periods_of(cut)[1]
-    periods = _new(cut, left)
+    said, left = sections_in(blanked(text, numbered))
+    found, left = placed(left)
+    sections, periods = (tuple(dict.fromkeys(one[:2] for one in places)) for places in (said, found))
     named = _dated({*numbered, *_names_in(left, names)}, text, periods)
     return Slots(text, tuple(named), periods, sections, blanked(left, named))
 
@@ -126,12 +128,6 @@ def _dated(named: set[Place], text: str, periods: Sequence[Place]) -> list[Place
             named -= {*before}
             named.add((before[0][0] if before else found.start(), end))
     return sorted(named)
-
-
-def _new(before: str, after: str) -> tuple[Place, ...]:
-    """Return the places that became NUL."""
-    was = {one.span() for one in _NUL.finditer(before)}
-    return tuple(one.span() for one in _NUL.finditer(after) if one.span() not in was)
 
 
 def _names_in(text: str, names: Names | None) -> list[Place]:

@@ -20,6 +20,7 @@ QUARTERS = "(in millions) | Three Months Ended June 30, | Six Months Ended June 
 CIRCULAR = "The loan limit for farmers is ₹3 lakh. The loan limit for self-help groups is ₹10 lakh, and the margin is 25 basis points. Interest is charged at 4 per cent per annum. Banks report within 15 days."
 GREW = "The rate was raised from 4 per cent to 5 per cent. Revenue was $1.0 billion, $0.9 billion and $1.1 billion for 2016, 2015 and 2014, respectively."
 LABELLED = "(in millions) | 2023 | 2022\nReceivables, net of allowance of $495 and $633 | $ 37,420 | $ 44,261\nCash receipts from customers | $ 313 | $ 284"
+TURNS = "The repo rate was cut by 25 basis points to 6.25 per cent. Margin declined to -2.5%. Banks hold 3 to 5 days of stock. Fees of EUR 200 to EUR 300 are due. The limit is ₹50,000."
 OUT, UNIT, WHEN, LABEL = Unheld.NOT_IN_PASSAGE, Unheld.OTHER_UNIT, Unheld.OTHER_PERIOD, Unheld.OTHER_LABEL
 
 NAME = Unheld.NAME_NOT_STATED
@@ -84,6 +85,37 @@ CASES: list[tuple[str, str, Unheld | None]] = [
     (CIRCULAR, "Interest is charged at 4 per cent a month", UNIT),
     (CIRCULAR, "Banks report within 15 days", None),
     (CIRCULAR, "Banks report within 15 working days", UNIT),
+    (ROYALTY, "The agreement took effect on 2022-03-01", None),
+    (ROYALTY, "The agreement took effect on 2022-03-02", OUT),
+    (ROYALTY, "The agreement took effect on 03/02/2022", OUT),  # in February or in March
+    (ROYALTY, "The agreement took effect in the first quarter of 2022", None),
+    (ROYALTY, "The agreement took effect in the third quarter of 2022", OUT),
+    (ROYALTY, "The milestone payment was USD 4,000,000", None),
+    (ROYALTY, "The royalty is half of net sales", OUT),
+    (ROYALTY, "The royalty is one-twentieth of net sales", OUT),
+    (ROYALTY, "The royalty is 5 percentage points of net sales", OUT),
+    (ROYALTY, "The royalty is not 5% of net sales", LABEL),
+    (ROYALTY, "The royalty is over 5% of net sales", LABEL),
+    (ROYALTY, "The agreement ends after a dozen years", OUT),
+    (MILLIONS, "Revenue was minus $1,204 million in 2023", LABEL),
+    (MILLIONS, "Net income was minus $1,204 million in 2023", None),
+    (MILLIONS, "Revenue was ¥1,204 million in 2023", UNIT),
+    (MILLIONS, "Revenue was $1,204 million in FY2023", None),
+    (MILLIONS, "Revenue was $1,204 million in FY2022", WHEN),
+    (MILLIONS, "Revenue was $1,204 million in Q1 2023", WHEN),
+    (MILLIONS, "Revenue rose from $1,187 million in 2022 to $1,204 million in 2023", None),
+    (MILLIONS, "Revenue fell from $1,187 million in 2022 to $1,204 million in 2023", LABEL),
+    (TURNS, "The repo rate was cut by 0.25 per cent", None),
+    (TURNS, "The repo rate was raised by 25 basis points", LABEL),
+    (TURNS, "Margin declined to -2.5%", None),
+    (TURNS, "Margin declined to 2.5%", UNIT),
+    (TURNS, "Banks hold 3-5 days of stock", None),
+    (TURNS, "Banks hold at least 3 days of stock", None),
+    (TURNS, "Banks hold 3 days of stock", LABEL),
+    (TURNS, "Fees of EUR 200 to EUR 300 are due", None),
+    (TURNS, "Fees of 200 euros are due", LABEL),
+    (TURNS, "The limit is Rs 50,000", None),
+    (TURNS, "The limit is reviewed monthly", OUT),
     (GREW, "The rate was raised to 5 per cent", None),
     (GREW, "The rate was raised to 4 per cent", LABEL),
     (GREW, "Revenue was $0.9 billion in 2015", None),
