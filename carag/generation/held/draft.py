@@ -30,6 +30,11 @@ _AMOUNT: Final = re.compile(
     re.IGNORECASE,
 )
 """Words that state an amount, but are not read as a figure: a passage must have them."""
+_BEGINS: Final = frozenset(["", "\n", *'.;:!?…)]|•”’"'])
+"""What may stand before a sentence or a line; nothing at the start of a text."""
+_ENDS: Final = tuple('.;:!?…)”’"')
+_FOLLOWS: Final = frozenset(["", "\n", "|", "•"])
+"""What may stand after one that does not end so."""
 _OPENING: Final = re.compile(r"[\W_]*\w+")
 """The first word of a sentence, whose capital letter says nothing."""
 
@@ -74,13 +79,11 @@ def held(question: str, draft: Draft, passages: Sequence[Passage]) -> Held:
     def why(one: _Sentence) -> Unheld | None:
         said = draft.text[one.start : one.end]
         bare = without_marks(said).strip()
+        cited = [at for at in one.cited if 0 <= at < len(passages)]
+        if said == draft.worked or any(_has(passages[at], bare) for at in cited):
+            return None
         read = [*((one.start, one.end) for one in figures(bare)), *(one[:2] for one in times_in(bare))]
         names, amounts = _names(blanked(bare, read)), _words_of(" ".join(_AMOUNT.findall(bare)))
-        if said == draft.worked or not (names or amounts or read):
-            return None
-        cited = [at for at in one.cited if 0 <= at < len(passages)]
-        if any(_has(passages[at], bare) for at in cited):
-            return None
         for reason, own in ((Unheld.NAME_NOT_STATED, names - asked), (Unheld.NOT_IN_PASSAGE, amounts)):
             among = (cited or range(len(passages))) if own else ()
             shown.update({at: _words_of(_shown(passages[at])) for at in among if at not in shown})
@@ -137,12 +140,19 @@ def _sentences(draft: Draft) -> list[_Sentence]:
 
 def _has(passage: Passage, said: str) -> bool:
     """Tell whether a passage, or the head rows that came with it, has whole sentences or lines word for word."""
-    within = r"\s+".join(map(re.escape, said.split()))
-    whole = re.compile(
-        rf"(?:^|[.;:!?…)\]|•”’\"])\s*{within}(?:(?<=[.;:!?…)”’\"])|\s*(?:$|[|•]))", re.MULTILINE
-    )
+    wanted = " ".join(said.split())
     head = "" if passage.head is None else passage.head.text
-    return any(whole.search(text) for text in (passage.text, head))
+    for text in (passage.text, head):
+        lines = "\n".join(filter(None, (" ".join(line.split()) for line in text.split("\n"))))
+        flat = lines.replace("\n", " ")
+        at = flat.find(wanted)
+        while at >= 0:
+            end = at + len(wanted)
+            before, after = lines[:at].rstrip(" ")[-1:], lines[end:].lstrip(" ")[:1]
+            if before in _BEGINS and (wanted.endswith(_ENDS) or after in _FOLLOWS):
+                return True
+            at = flat.find(wanted, at + 1)
+    return False
 
 
 def _without(text: str, judged: Sequence[tuple[_Sentence, Unheld | None]]) -> str:
