@@ -140,6 +140,7 @@ def model_settings(
     generator: str | None = None,
     ranker: str | None = None,
     reranker: str | None = None,
+    reader: str | None = None,
 ) -> dict[str, Any]:
     """Return the models named, as arguments for ``Engine.open``; ``MODULE:FACTORY`` is imported from outside the store.
 
@@ -163,4 +164,6 @@ def model_settings(
         given["ranker"] = ranker
     if reranker is not None:
         given["reranker"] = configuration.made("reranker", reranker, not_in=store)
+    if reader is not None:
+        given["reader"] = configuration.made("reader", reader, not_in=store)
     return given

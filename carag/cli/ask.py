@@ -40,6 +40,7 @@ _SETTINGS: Final = (
     "generator",
     "ranker",
     "reranker",
+    "reader",
     "retain",
     "not_before",
     "backend",
@@ -106,6 +107,16 @@ RerankerName = Annotated[
         "[b]MODULE:FACTORY[/b].",
     ),
 ]
+ReaderName = Annotated[
+    str | None,
+    typer.Option(
+        "--reader",
+        metavar="NAME",
+        envvar="CARAG_READER",
+        help="What reads the first passages, and declines what they are unlikely to answer: [b]carag-reader-1[/b], "
+        "[b]onnx:FOLDER[/b] or [b]MODULE:FACTORY[/b]; [b]none[/b] asks no reader. By default, what the profile says.",
+    ),
+]
 Subject = Annotated[
     str | None, typer.Option(metavar="S", help="Who asks; recorded only as a salted commitment.")
 ]
@@ -159,6 +170,7 @@ def ask(
     generator: GeneratorName = "extractive",
     ranker: RankerName = None,
     reranker: RerankerName = None,
+    reader: ReaderName = None,
     embedder: EmbedderName = None,
     receipt: Annotated[
         Path | None, typer.Option("--receipt", metavar="FILE", help="Write the receipt of this answer here.")
@@ -184,7 +196,13 @@ def ask(
     breaking = _breaking(break_glass, reason, approver)
     settings = store_settings(retain, not_before, backend)
     settings |= model_settings(
-        context, store, embedder=embedder, generator=generator, ranker=ranker, reranker=reranker
+        context,
+        store,
+        embedder=embedder,
+        generator=generator,
+        ranker=ranker,
+        reranker=reranker,
+        reader=reader,
     )
     try:
         with Engine.open(store, create=False, **settings) as engine:
@@ -277,6 +295,7 @@ def serve(
     generator: GeneratorName = "extractive",
     ranker: RankerName = None,
     reranker: RerankerName = None,
+    reader: ReaderName = None,
     embedder: EmbedderName = None,
     retain: Retain = None,
     not_before: NotBefore = None,
@@ -302,7 +321,13 @@ def serve(
     settings = context.obj.service().with_options(given)
     opening = store_settings(retain, not_before, backend)
     opening |= model_settings(
-        context, store, embedder=embedder, generator=generator, ranker=ranker, reranker=reranker
+        context,
+        store,
+        embedder=embedder,
+        generator=generator,
+        ranker=ranker,
+        reranker=reranker,
+        reader=reader,
     )
 
     def started(first: int, second: int) -> None:
