@@ -54,15 +54,15 @@ class Timed:
 
     def __init__(self) -> None:
         self._reader = MiniLmReader()
-        self.scores: dict[str, list[float]] = {}
+        self.last: list[float] = []
         self.ms: list[float] = []
 
     def holds(self, question: str, texts: Sequence[str]) -> list[float]:
         """Judge texts, and keep the scores."""
         begin = time.process_time()
-        found = self.scores[question] = self._reader.holds(question, texts)
+        self.last = self._reader.holds(question, texts)
         self.ms.append(1000 * (time.process_time() - begin))
-        return found
+        return self.last
 
 
 def main() -> None:
@@ -91,15 +91,19 @@ def near_misses(options: Any) -> dict[str, Any]:
     with TemporaryDirectory() as home:
         store = stored(options.work or Path(home), options)
         timed = Timed()
-        answers(store, everything, reader=timed, gate=ConfidenceGate(-1.0))
+        scores = scored(store, everything, timed)
         without, used = (answers(store, everything, reader=name) for name in ("none", None))
     found: dict[str, Any] = {"ms": np.percentile(timed.ms[1:], [50, 95, 100]).round(0).tolist()}
     for name, questions in asked.items():
-        on = np.array([bool(one.gold) for one in questions])
-        style = alone([one.text for one in questions])
-        found[name] = {"auc_question_alone": round(area(style[on], style[~on]), 3)}
+        read = [one for one in questions if scores[one.text]]
+        on = np.array([bool(one.gold) for one in read])
+        style = alone([one.text for one in read])
+        found[name] = {
+            "read": [int(on.sum()), int((~on).sum())],
+            "auc_question_alone": round(area(style[on], style[~on]), 3),
+        }
         for first in (1, 3):
-            best = np.array([max(timed.scores[one.text][:first]) for one in questions])
+            best = np.array([max(scores[one.text][:first]) for one in read])
             found[name][f"first {first}"] = told_apart(best, on)
         found[name] |= {how: counted(questions, some) for how, some in (("without", without), ("with", used))}
     return found
@@ -133,6 +137,17 @@ def told_apart(best: np.ndarray[Any, Any], on: np.ndarray[Any, Any]) -> dict[str
         "threshold": round(cut, 4),
         "near_answered": round(float((best[~on] >= cut).mean()), 3),
     }
+
+
+def scored(store: Path, questions: Sequence[Question], timed: Timed) -> dict[str, list[float]]:
+    """Return the scores of the first passages without a gate; none for what is settled before a reader is asked."""
+    with Engine.open(store, reader=timed, gate=ConfidenceGate(-1.0), clock=lambda: NOW) as engine:
+        found = {}
+        for one in questions:
+            timed.last = []
+            engine.ask(one.text, SESSION)
+            found[one.text] = timed.last
+        return found
 
 
 def answers(store: Path, questions: Sequence[Question], **opening: Any) -> dict[str, Any]:

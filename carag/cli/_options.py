@@ -59,6 +59,16 @@ RankerName = Annotated[
         "repeat each other least. Default: the profile's.",
     ),
 ]
+ReaderName = Annotated[
+    str | None,
+    typer.Option(
+        "--reader",
+        metavar="NAME",
+        envvar="CARAG_READER",
+        help="What reads the first passages, and declines what they are unlikely to answer: [b]carag-reader-1[/b], "
+        "[b]onnx:FOLDER[/b] or [b]MODULE:FACTORY[/b]; [b]none[/b] asks no reader. By default, what the profile says.",
+    ),
+]
 Key = Annotated[
     str | None,
     typer.Option(

@@ -16,6 +16,7 @@ from carag.cli._options import (
     EmbedderName,
     NotBefore,
     RankerName,
+    ReaderName,
     Retain,
     Store,
     model_settings,
@@ -105,16 +106,6 @@ RerankerName = Annotated[
         envvar="CARAG_RERANKER",
         help="The reranker, which puts the passages found in order: a name defined in [b]carag.toml[/b], or "
         "[b]MODULE:FACTORY[/b].",
-    ),
-]
-ReaderName = Annotated[
-    str | None,
-    typer.Option(
-        "--reader",
-        metavar="NAME",
-        envvar="CARAG_READER",
-        help="What reads the first passages, and declines what they are unlikely to answer: [b]carag-reader-1[/b], "
-        "[b]onnx:FOLDER[/b] or [b]MODULE:FACTORY[/b]; [b]none[/b] asks no reader. By default, what the profile says.",
     ),
 ]
 Subject = Annotated[

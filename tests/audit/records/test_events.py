@@ -130,7 +130,7 @@ def with_every_member(build):
         event=build.access(
             policy=PolicyApplied(table=b"T" * 32, cooling=60, **masks, **listed),
             index=IndexState(b"S" * 32, 20, "certified", 1_763_755_555_123_456, backend),
-            models=Models("minilm", "extractive", "p", "reranker", "fused"),
+            models=Models("minilm", "extractive", "p", "reranker", "fused", "reader"),
             intents=("LATEST",),
             where=("team", "year"),
             heads=(HeadRows(1, 2, 0, 9),),

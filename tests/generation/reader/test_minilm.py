@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import onnx
@@ -19,6 +19,9 @@ from carag.generation.reader.minilm import MiniLmReader
 from carag.generation.reader.pairs import FIRST, MARKS, TOKENS, Pairs, marks
 from carag.retrieval.minilm import MiniLm
 from tests.sizes import examples
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 QUESTION = "For how many years must banks keep the records of a customer?"
 HOLDS = "Banks shall keep the records of a customer for five years after the account is closed."
