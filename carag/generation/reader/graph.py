@@ -1,7 +1,7 @@
 """Run the graph of the embedder's file with the weights that the reader learnt, kept in four bits.
 
-Every matrix of all-MiniLM-L6-v2 is moved by an update. What is written into the file's bytes is of the same shape; the
-table of types is larger, and is given to onnxruntime beside the file.
+Every matrix of all-MiniLM-L6-v2 is moved by an update, which is written into the file's bytes, since its shape is the
+same. The table of types is larger, so it is given to onnxruntime beside the file.
 """
 
 from __future__ import annotations

@@ -55,6 +55,7 @@ def test_records_keep_their_bytes(build):
         *with_every_member(build),
         *under_glass(build),
         *of_documents(build),
+        build.record(event=build.access(models=Models("minilm", read="reader 1 0.12")), retain="fin5y"),
     ]
     assert {record.kind for record in records} == {*RecordKind} - {RecordKind.RETRIEVE, RecordKind.EXPLAIN}
     assert [record.to_bytes() for record in records] == bodies
@@ -130,7 +131,7 @@ def with_every_member(build):
         event=build.access(
             policy=PolicyApplied(table=b"T" * 32, cooling=60, **masks, **listed),
             index=IndexState(b"S" * 32, 20, "certified", 1_763_755_555_123_456, backend),
-            models=Models("minilm", "extractive", "p", "reranker", "fused", "reader"),
+            models=Models("minilm", "extractive", "p", "reranker", "fused"),
             intents=("LATEST",),
             where=("team", "year"),
             heads=(HeadRows(1, 2, 0, 9),),
