@@ -37,14 +37,8 @@ if TYPE_CHECKING:
 
 
 _SETTINGS: Final = (
-    "embedder",
-    "generator",
-    "ranker",
-    "reranker",
-    "reader",
-    "retain",
-    "not_before",
-    "backend",
+    *("embedder", "generator", "ranker", "reranker", "reader"),
+    *("retain", "not_before", "backend"),
 )
 """Options that decide how an engine is opened."""
 _CONDITION: Final = re.compile(r"([^<>=]+)(<=|>=|=|<|>)(.+)", re.DOTALL)

@@ -25,7 +25,7 @@ from carag.engine.recorder import Denials, Recorder
 from carag.engine.requests import DEFAULT_K, Requests
 from carag.engine.writer import never
 from carag.errors import InvalidArgument, Refused
-from carag.generation import GuardedGenerator, check_for, generator_by_name
+from carag.generation import GuardedGenerator, generator_by_name
 from carag.limits import quoted
 from carag.policy import Session, known_at_microseconds
 from carag.retrieval import Retriever, any_reranker, ranker_by_name
@@ -224,6 +224,10 @@ class Engine:
         **accepts : bool
             ``accept_gate=True`` is the older way to say ``accept={"gate"}``, and likewise for the others; deprecated.
         """
+        from carag.generation.reader.check import (
+            check_for,
+        )  # reads gates and languages: loaded when a store is opened
+
         accepted = _accepted(accept, accepts)
         now = clock or partial(datetime.now, UTC)
 

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from carag.generation.marks import cited_positions as cited_positions
     from carag.generation.openai import OpenAiGenerator as OpenAiGenerator
     from carag.generation.own import own_generator as own_generator
-    from carag.generation.reader.check import AnswerCheck as AnswerCheck
-    from carag.generation.reader.check import check_for as check_for
     from carag.generation.reader.port import Reader as Reader
     from carag.generation.reader.port import own_reader as own_reader
     from carag.generation.registry import GENERATORS as GENERATORS
@@ -51,7 +49,6 @@ else:
             "marks": "cited_positions",
             "openai": "OpenAiGenerator",
             "own": "own_generator",
-            "reader.check": "AnswerCheck check_for",
             "reader.port": "Reader own_reader",
             "registry": "GENERATORS READERS generator_by_name reader_by_name",
         },

@@ -104,19 +104,13 @@ def initializers(graph: bytes | memoryview) -> Iterator[tuple[str, NDArray[Any]]
     kinds = {1: np.float32, 3: np.int8}
     for graph_field in (value for number, value in _fields(graph) if number == 7):
         for tensor in (value for number, value in _fields(graph_field) if number == 5):
-            shape: list[int] = []
-            kind, name, raw = 0, "", memoryview(b"")
-            for number, value in _fields(tensor):
-                if number == 1:  # dims
-                    shape += [value] if isinstance(value, int) else _varints(value)
-                elif number == 2:  # data_type
-                    kind = value
-                elif number == 8:
-                    name = bytes(value).decode()
-                elif number == 9:  # raw_data
-                    raw = value
-            if kind in kinds and raw:
-                yield name, np.frombuffer(raw, kinds[kind]).reshape(shape)
+            said = [*_fields(tensor)]
+            one = dict(said)  # 2 data_type, 8 name, 9 raw_data
+            if one.get(2) in kinds and 9 in one:
+                shape = [
+                    value for number, value in said if number == 1
+                ]  # dims, not packed in the pinned file
+                yield bytes(one[8]).decode(), np.frombuffer(one[9], kinds[one[2]]).reshape(shape)
 
 
 def _fields(message: bytes | memoryview) -> Iterator[tuple[int, Any]]:
@@ -144,11 +138,3 @@ def _varint(message: bytes | memoryview, at: int) -> tuple[int, int]:
         at, shift = at + 1, shift + 7
         if byte < 128:
             return value, at
-
-
-def _varints(packed: bytes | memoryview) -> list[int]:
-    found, at = [], 0
-    while at < len(packed):
-        value, at = _varint(packed, at)
-        found.append(value)
-    return found

@@ -24,13 +24,11 @@ MARKS: Final = 5
 """Kinds of marks; segment and mark together choose a row of the token type table."""
 _CLS: Final = 101
 _SEP: Final = 102
-_UNMARKED: Final = frozenset(
-    {
-        "the", "a", "an", "of", "to", "in", "on", "for", "and", "or", "is", "are",
-        "be", "by", "with", "as", "at", "it", "its", "this", "that", "any", "from", "such",
-        "what", "how", "when", "which",
-    }
-)  # fmt: skip
+_COMMON: Final = (
+    "the a an of to in on for and or is are be by with as at it its this that any from such "
+    "what how when which"
+)
+_UNMARKED: Final = frozenset(_COMMON.split())
 _NUMBERS: Final = frozenset({*NUMBER_WORDS, "hundred", "thousand", "lakh", "crore", "million", "billion"})
 _SHARED: Final = frozenset({MARKS + 1, MARKS + 4})
 """The types of a word and a number of the second text that the first has too."""
