@@ -15,8 +15,8 @@ from carag.cli._options import (
     BackendUrl,
     EmbedderName,
     NotBefore,
+    PassageReaderName,
     RankerName,
-    ReaderName,
     Retain,
     Store,
     model_settings,
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 _SETTINGS: Final = (
-    *("embedder", "generator", "ranker", "reranker", "reader"),
+    *("embedder", "generator", "ranker", "reranker", "passage_reader"),
     *("retain", "not_before", "backend"),
 )
 """Options that decide how an engine is opened."""
@@ -155,7 +155,7 @@ def ask(
     generator: GeneratorName = "extractive",
     ranker: RankerName = None,
     reranker: RerankerName = None,
-    reader: ReaderName = None,
+    passage_reader: PassageReaderName = None,
     embedder: EmbedderName = None,
     receipt: Annotated[
         Path | None, typer.Option("--receipt", metavar="FILE", help="Write the receipt of this answer here.")
@@ -187,7 +187,7 @@ def ask(
         generator=generator,
         ranker=ranker,
         reranker=reranker,
-        reader=reader,
+        passage_reader=passage_reader,
     )
     try:
         with Engine.open(store, create=False, **settings) as engine:
@@ -280,7 +280,7 @@ def serve(
     generator: GeneratorName = "extractive",
     ranker: RankerName = None,
     reranker: RerankerName = None,
-    reader: ReaderName = None,
+    passage_reader: PassageReaderName = None,
     embedder: EmbedderName = None,
     retain: Retain = None,
     not_before: NotBefore = None,
@@ -312,7 +312,7 @@ def serve(
         generator=generator,
         ranker=ranker,
         reranker=reranker,
-        reader=reader,
+        passage_reader=passage_reader,
     )
 
     def started(first: int, second: int) -> None:

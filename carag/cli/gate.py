@@ -14,8 +14,8 @@ from carag.cli._options import (
     BackendUrl,
     EmbedderName,
     NotBefore,
+    PassageReaderName,
     RankerName,
-    ReaderName,
     Retain,
     Store,
     model_settings,
@@ -65,7 +65,7 @@ def calibrate(
     ] = None,
     generator: GeneratorName = "extractive",
     ranker: RankerName = None,
-    reader: ReaderName = None,
+    passage_reader: PassageReaderName = None,
     embedder: EmbedderName = None,
     retain: Retain = None,
     not_before: NotBefore = None,
@@ -89,7 +89,7 @@ def calibrate(
     shares = {"error": _share("--error", error), "wrong": _share("--wrong", wrong)}
     settings = store_settings(retain, not_before, backend)
     settings |= model_settings(
-        context, store, embedder=embedder, generator=generator, ranker=ranker, reader=reader
+        context, store, embedder=embedder, generator=generator, ranker=ranker, passage_reader=passage_reader
     )
     with Engine.open(store, create=False, **settings) as engine:
         try:

@@ -48,13 +48,13 @@ _OWN: Final[Mapping[str, Callable[[object], _Model]]] = {
     "embedder": own_embedder,
     "generator": own_generator,
     "reranker": own_reranker,
-    "reader": own_reader,
+    "passage_reader": own_reader,
 }
 _BY_NAME: Final[Mapping[str, Callable[[str, Mapping[str, object] | None], _Model]]] = {
     "embedder": embedder_by_name,
     "generator": generator_by_name,
     "reranker": reranker_by_name,
-    "reader": reader_by_name,
+    "passage_reader": reader_by_name,
 }
 
 
@@ -65,7 +65,7 @@ def is_factory(name: str) -> bool:
 
 
 def made_by_name(
-    what: Literal["embedder", "generator", "reranker", "reader"],
+    what: Literal["embedder", "generator", "reranker", "passage_reader"],
     name: str,
     arguments: Mapping[str, object] | None = None,
     *,
@@ -96,7 +96,7 @@ def imported(what: str, name: str, *, not_in: str | PathLike[str] | None = None)
 
 
 def _made(what: str, name: str, arguments: dict[str, Any], not_in: str | PathLike[str] | None) -> object:
-    factory = imported(what, name, not_in=not_in)
+    factory = imported(what.replace("_", " "), name, not_in=not_in)
     return _called(f"{factory.__name__}()", name, factory, **arguments)
 
 
