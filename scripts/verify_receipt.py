@@ -426,7 +426,7 @@ key          action:rotate|add|revoke algorithm:count commitments:{subject} good
              why:code
 applied      cooling?:positive entities?:listed masks:[pair] reopened?:[pair]+ reopened_entities?:listed table:bytes32
 listed       count:count denied?:positive kind:allow|deny
-models       embed:label? generate:label? prompt:label? rank?:label rerank?:label
+models       embed:label? generate:label? prompt:label? rank?:label read?:label rerank?:label
 state        admissible:count backend?:backend known?:count plan:code snapshot:bytes32
 backend      collection:label dictionary:bytes32 epoch:count name:label shards:[label,label]+
 rows_in      collection:label epoch:count name:label

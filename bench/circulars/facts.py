@@ -116,7 +116,12 @@ def _retrieved(store: Path, asked: Sequence[Asked]) -> Iterator[Row]:
     watching = Watching()
     session = Session(role="compliance", purpose="surveil")
     with Engine.open(
-        store, ranker=OWN, generator=watching, gate=ConfidenceGate(-1.0), clock=lambda: NOW
+        store,
+        ranker=OWN,
+        generator=watching,
+        gate=ConfidenceGate(-1.0),
+        reader="none",
+        clock=lambda: NOW,
     ) as engine:
         for one in asked:
             watching.given.clear()

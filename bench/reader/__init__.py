@@ -1,7 +1,7 @@
 """Train and measure a reader of our own.
 
 python -m bench.reader.train --shared PATH --fitz WHEEL --conj FILE --work DIR     # seeded; goes on where it stopped
-python -m bench.reader.measure --shared PATH --fitz WHEEL                           # by the weights that are kept here
+python -m bench.reader.measure --shared PATH --fitz WHEEL                           # by the weights that ship
 """
 
 from __future__ import annotations

@@ -10,16 +10,19 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from bench.reader.reader import HIDDEN, MARKS, MATRICES, TYPES, initializers
+from carag.generation.reader.graph import MATRICES, TYPES, initializers
+from carag.generation.reader.pairs import MARKS
 from carag.retrieval.minilm import MiniLm
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from bench.reader.reader import Encoded
+    from carag.generation.reader.pairs import Encoded
 
 
 HEADS: Final = {"holds": 1, "stance": 3, "order": 1}
+"""All are trained together; only ``holds`` is kept, since the others told nothing on texts that were left out."""
+HIDDEN: Final = 384
 _GREATEST: Final = 7
 """The greatest whole number of an update."""
 _ATTENTION: Final = 12
@@ -118,7 +121,7 @@ class Net(nn.Module):
         return {name: head(pooled) for name, head in self.heads.items()}
 
     def exported(self) -> dict[str, np.ndarray[Any, Any]]:
-        """Return what is kept: the updates of matrices and the heads in four bits, other weights in float16.
+        """Return what is kept: the updates of matrices and one head in four bits, other weights in float16.
 
         The 32 greatest singular values of the updates have but 0.68 of their squares.
         """
@@ -131,10 +134,9 @@ class Net(nn.Module):
             for name, matrix in zip(layer.names, layer.matrices, strict=True):
                 update = (matrix.detach() - self.base[name]).numpy()
                 made |= quantized(name, update, _GREATEST)
-        for name, head in self.heads.items():
-            into, _, out = head
-            made |= quantized(f"{name}.in", into.weight.detach().t().numpy(), _GREATEST)
-            kept |= {f"{name}.shift": into.bias, f"{name}.out": out.weight.t(), f"{name}.bias": out.bias}
+        into, _, out = self.heads["holds"]
+        made |= quantized("holds.in", into.weight.detach().t().numpy(), _GREATEST)
+        kept |= {"holds.shift": into.bias, "holds.out": out.weight.t(), "holds.bias": out.bias}
         return made | {name: value.detach().numpy().astype(np.float16) for name, value in kept.items()}
 
 

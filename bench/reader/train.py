@@ -2,9 +2,9 @@
 
     python -m bench.reader.train --shared PATH --fitz fitz_gov.whl --conj adversarial_train_15k.tsv --work DIR
 
-It needs PyTorch and scikit-learn beside CARAG. The last line says where the weights are; copy them to ``weights.npz``
-beside this file once ``bench.reader.measure`` says that they are better. Two runs on one machine give the same weights;
-on another processor sums are rounded differently.
+It needs PyTorch and scikit-learn beside CARAG. The last line says where the weights are. To try them, put them in the
+place of ``carag/generation/reader/weights.npz``, and their SHA-256 with another name of the reader into ``minilm.py``
+beside it. Two runs on one machine give the same weights; on another processor sums are rounded differently.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from torch.nn import functional
 
 from bench.reader import area
 from bench.reader.net import Net, padded, rate
-from bench.reader.reader import Encoded, Pairs
 from bench.reader.sources import Pair, every_pair, part
+from carag.generation.reader.pairs import Encoded, Pairs
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

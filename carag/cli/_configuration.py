@@ -28,13 +28,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 
-Kind = Literal["embedder", "generator", "reranker"]
+Kind = Literal["embedder", "generator", "reranker", "passage_reader"]
 
 FILE: Final = "carag.toml"
 """The name of the file in the current directory."""
 SETTINGS: Final = (
     *("store", "retain", "not_before", "backend"),
-    *("embedder", "generator", "ranker", "reranker"),
+    *("embedder", "generator", "ranker", "reranker", "passage_reader"),
 )
 """Command parameters that the file can set, under the same names."""
 _PAGE: Final = "docs/reference/configuration.md"
@@ -68,6 +68,9 @@ store = {store}
 
 ## The reranker, which puts the passages found in order before a generator reads them. It is sent their texts.
 # reranker = {{ name = "jina:MODEL", url = "http://127.0.0.1:8080/v1" }}
+
+## The reader, which declines a question that the first passages are unlikely to answer; "none" asks no reader.
+# passage_reader.name = "none"
 
 ## How long records must be kept: {classes}.
 # retain = "{default}"
@@ -103,6 +106,7 @@ class _Document(_Strict):
     generator: _Model | None = None
     ranker: str | None = None
     reranker: _Model | None = None
+    passage_reader: _Model | None = None
     service: ServiceSettings | None = None
 
     @field_validator("retain")

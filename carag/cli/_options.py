@@ -59,6 +59,16 @@ RankerName = Annotated[
         "repeat each other least. Default: the profile's.",
     ),
 ]
+PassageReaderName = Annotated[
+    str | None,
+    typer.Option(
+        "--passage-reader",
+        metavar="NAME",
+        envvar="CARAG_PASSAGE_READER",
+        help="What reads the first passages, and declines what they are unlikely to answer: [b]carag-reader-1[/b], "
+        "[b]onnx:FOLDER[/b] or [b]MODULE:FACTORY[/b]; [b]none[/b] asks no reader. By default, what the profile says.",
+    ),
+]
 Key = Annotated[
     str | None,
     typer.Option(
@@ -140,6 +150,7 @@ def model_settings(
     generator: str | None = None,
     ranker: str | None = None,
     reranker: str | None = None,
+    passage_reader: str | None = None,
 ) -> dict[str, Any]:
     """Return the models named, as arguments for ``Engine.open``; ``MODULE:FACTORY`` is imported from outside the store.
 
@@ -163,4 +174,6 @@ def model_settings(
         given["ranker"] = ranker
     if reranker is not None:
         given["reranker"] = configuration.made("reranker", reranker, not_in=store)
+    if passage_reader is not None:
+        given["reader"] = configuration.made("passage_reader", passage_reader, not_in=store)
     return given

@@ -15,6 +15,7 @@ from carag.cli._options import (
     BackendUrl,
     EmbedderName,
     NotBefore,
+    PassageReaderName,
     RankerName,
     Retain,
     Store,
@@ -36,13 +37,8 @@ if TYPE_CHECKING:
 
 
 _SETTINGS: Final = (
-    "embedder",
-    "generator",
-    "ranker",
-    "reranker",
-    "retain",
-    "not_before",
-    "backend",
+    *("embedder", "generator", "ranker", "reranker", "passage_reader"),
+    *("retain", "not_before", "backend"),
 )
 """Options that decide how an engine is opened."""
 _CONDITION: Final = re.compile(r"([^<>=]+)(<=|>=|=|<|>)(.+)", re.DOTALL)
@@ -159,6 +155,7 @@ def ask(
     generator: GeneratorName = "extractive",
     ranker: RankerName = None,
     reranker: RerankerName = None,
+    passage_reader: PassageReaderName = None,
     embedder: EmbedderName = None,
     receipt: Annotated[
         Path | None, typer.Option("--receipt", metavar="FILE", help="Write the receipt of this answer here.")
@@ -184,7 +181,13 @@ def ask(
     breaking = _breaking(break_glass, reason, approver)
     settings = store_settings(retain, not_before, backend)
     settings |= model_settings(
-        context, store, embedder=embedder, generator=generator, ranker=ranker, reranker=reranker
+        context,
+        store,
+        embedder=embedder,
+        generator=generator,
+        ranker=ranker,
+        reranker=reranker,
+        passage_reader=passage_reader,
     )
     try:
         with Engine.open(store, create=False, **settings) as engine:
@@ -277,6 +280,7 @@ def serve(
     generator: GeneratorName = "extractive",
     ranker: RankerName = None,
     reranker: RerankerName = None,
+    passage_reader: PassageReaderName = None,
     embedder: EmbedderName = None,
     retain: Retain = None,
     not_before: NotBefore = None,
@@ -302,7 +306,13 @@ def serve(
     settings = context.obj.service().with_options(given)
     opening = store_settings(retain, not_before, backend)
     opening |= model_settings(
-        context, store, embedder=embedder, generator=generator, ranker=ranker, reranker=reranker
+        context,
+        store,
+        embedder=embedder,
+        generator=generator,
+        ranker=ranker,
+        reranker=reranker,
+        passage_reader=passage_reader,
     )
 
     def started(first: int, second: int) -> None:

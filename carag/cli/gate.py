@@ -14,6 +14,7 @@ from carag.cli._options import (
     BackendUrl,
     EmbedderName,
     NotBefore,
+    PassageReaderName,
     RankerName,
     Retain,
     Store,
@@ -64,6 +65,7 @@ def calibrate(
     ] = None,
     generator: GeneratorName = "extractive",
     ranker: RankerName = None,
+    passage_reader: PassageReaderName = None,
     embedder: EmbedderName = None,
     retain: Retain = None,
     not_before: NotBefore = None,
@@ -86,7 +88,9 @@ def calibrate(
         raise InvalidArgument("one threshold cannot promise both --error and --wrong; give one of them")
     shares = {"error": _share("--error", error), "wrong": _share("--wrong", wrong)}
     settings = store_settings(retain, not_before, backend)
-    settings |= model_settings(context, store, embedder=embedder, generator=generator, ranker=ranker)
+    settings |= model_settings(
+        context, store, embedder=embedder, generator=generator, ranker=ranker, passage_reader=passage_reader
+    )
     with Engine.open(store, create=False, **settings) as engine:
         try:
             report = engine.calibrate_gate(questions, session, **shares)

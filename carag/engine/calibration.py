@@ -170,7 +170,8 @@ class Calibration:
         if not is_answered:
             found = self._requests.retrieve(one.question, session)
             return _Tried(_nearest(found), _score(found.receipt), bool(one.documents), None)
-        ungated = GuardedGenerator(self._requests.guarded.generator, ConfidenceGate(-1.0, calibrated=False))
+        guarded = self._requests.guarded
+        ungated = GuardedGenerator(guarded.generator, ConfidenceGate(-1.0, calibrated=False), guarded.check)
         answer = self._requests.answer(one.question, session, guarded=ungated)
         best = _NOTHING if answer.top_similarity is None else answer.top_similarity
         is_right = None

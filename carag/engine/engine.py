@@ -54,7 +54,7 @@ if TYPE_CHECKING:
         Retrieval,
         SyncReport,
     )
-    from carag.generation import Generator
+    from carag.generation import Generator, Reader
     from carag.labelling.document import Document
     from carag.policy import Profile, TokenVerifier
     from carag.profiles.edgar.documents import Selection
@@ -143,6 +143,7 @@ class Engine:
         generator: str | Generator | Callable[[str, tuple[Passage, ...], Withheld], str] = "extractive",
         ranker: str | None = None,
         reranker: str | Reranker | object | None = None,
+        reader: str | Reader | object | None = None,
         authorizer: Authorizer | Authority | None = None,
         on_break_glass: Callable[[Broken], None] | None = None,
         gate: ConfidenceGate | None = None,
@@ -183,6 +184,11 @@ class Engine:
             similarity alone; followed by ``"+mmr-0.7-20"``: passages that differ. By default, what the profile says.
         reranker : str or object, optional
             Puts the passages found in order (:mod:`carag.retrieval.reranker`); none by default.
+        reader : str or object, optional
+            Reads the first three passages beside a question that the gate passes, and declines what they are unlikely
+            to answer: ``"carag-reader-1"``, ``"onnx:FOLDER"``, or an object of your own
+            (:mod:`carag.generation.reader`); ``"none"`` asks no reader. By default, what the profile says: that of
+            circulars has ``"carag-reader-1"``. If its files are missing, :meth:`ask` raises.
         authorizer : Authorizer or Authority, optional
             Asked about the documents found before any text leaves (:mod:`carag.retrieval.authority`); it can only
             remove. An ``Authority`` also states a time limit, and for how long a verdict is used again.
@@ -218,6 +224,10 @@ class Engine:
         **accepts : bool
             ``accept_gate=True`` is the older way to say ``accept={"gate"}``, and likewise for the others; deprecated.
         """
+        from carag.generation.reader.check import (
+            check_for,
+        )  # reads gates and languages: loaded when a store is opened
+
         accepted = _accepted(accept, accepts)
         now = clock or partial(datetime.now, UTC)
 
@@ -253,7 +263,9 @@ class Engine:
                 collection=collection,
                 configuration=configuration,
                 in_force=in_force,
-                guarded=GuardedGenerator(_any_generator(generator), opening_gate),
+                guarded=GuardedGenerator(
+                    _any_generator(generator), opening_gate, check_for(reader, collection.profile)
+                ),
                 keeps_gate=gate is None,
                 retriever=Retriever(
                     collection, ranker_by_name(ranker, collection.catalogue), reranker=any_reranker(reranker)

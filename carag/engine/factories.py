@@ -1,4 +1,4 @@
-"""Make an embedder, a generator or a reranker from its name: one of CARAG's, or your own ``module:factory``.
+"""Make an embedder, a generator, a reranker or a reader from its name: one of CARAG's, or your own ``module:factory``.
 
 Pass only names that the caller gives, never one that a store keeps, because importing runs code.
 """
@@ -12,7 +12,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from carag.errors import CaragError, InvalidArgument, type_and_place
-from carag.generation import GENERATORS, generator_by_name, own_generator
+from carag.generation import (
+    GENERATORS,
+    READERS,
+    generator_by_name,
+    own_generator,
+    own_reader,
+    reader_by_name,
+)
 from carag.limits import quoted
 from carag.retrieval import (
     EMBEDDERS,
@@ -28,24 +35,26 @@ if TYPE_CHECKING:
     from os import PathLike
     from typing import TypeAlias
 
-    from carag.generation import Generator
+    from carag.generation import Generator, Reader
     from carag.retrieval import Embedder, Reranker
 
-    _Model: TypeAlias = Embedder | Generator | Reranker
+    _Model: TypeAlias = Embedder | Generator | Reranker | Reader
 
 
 _FACTORY: Final = re.compile(r"([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*):([A-Za-z_]\w*)", re.ASCII)
-_KINDS: Final = {name.partition(":")[0] for name in (*EMBEDDERS, *GENERATORS, *RERANKERS)}
+_KINDS: Final = {name.partition(":")[0] for name in (*EMBEDDERS, *GENERATORS, *RERANKERS, *READERS)}
 """Prefixes before the colon in names of CARAG's own models; no module is looked for under these."""
 _OWN: Final[Mapping[str, Callable[[object], _Model]]] = {
     "embedder": own_embedder,
     "generator": own_generator,
     "reranker": own_reranker,
+    "passage_reader": own_reader,
 }
 _BY_NAME: Final[Mapping[str, Callable[[str, Mapping[str, object] | None], _Model]]] = {
     "embedder": embedder_by_name,
     "generator": generator_by_name,
     "reranker": reranker_by_name,
+    "passage_reader": reader_by_name,
 }
 
 
@@ -56,13 +65,13 @@ def is_factory(name: str) -> bool:
 
 
 def made_by_name(
-    what: Literal["embedder", "generator", "reranker"],
+    what: Literal["embedder", "generator", "reranker", "passage_reader"],
     name: str,
     arguments: Mapping[str, object] | None = None,
     *,
     not_in: str | PathLike[str] | None = None,
-) -> Embedder | Generator | Reranker:
-    """Make an embedder, a generator or a reranker; no module is imported from ``not_in``, such as a store."""
+) -> _Model:
+    """Make an embedder, a generator, a reranker or a reader; no module is imported from ``not_in``, such as a store."""
     if is_factory(name):
         made = _made(what, name, dict(arguments or {}), not_in)
         return _OWN[what](made)
@@ -87,7 +96,7 @@ def imported(what: str, name: str, *, not_in: str | PathLike[str] | None = None)
 
 
 def _made(what: str, name: str, arguments: dict[str, Any], not_in: str | PathLike[str] | None) -> object:
-    factory = imported(what, name, not_in=not_in)
+    factory = imported(what.replace("_", " "), name, not_in=not_in)
     return _called(f"{factory.__name__}()", name, factory, **arguments)
 
 

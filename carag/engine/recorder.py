@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from carag.audit import AuditLog, Receipt, RecordKind, StateProof
     from carag.engine.collection import Collection
     from carag.engine.state import StoreState
-    from carag.generation import Citation, Unheld
+    from carag.generation import Citation, Reader, Unheld
     from carag.policy import (
         AskedDay,
         Audience,
@@ -456,7 +456,7 @@ def shortened(fingerprint: str) -> str:
     return base64.urlsafe_b64encode(bytes.fromhex(fingerprint)).rstrip(b"=").decode()
 
 
-def stated(model: Ranker | Reranker | None) -> str | None:
+def stated(model: Ranker | Reranker | Reader | None) -> str | None:
     """Return the name and the fingerprint of a model for records; None for ordering by similarity alone."""
     fingerprint = None if model is None else model.fingerprint
     return None if model is None or fingerprint is None else f"{model.name} {shortened(fingerprint)}"

@@ -77,6 +77,8 @@ class Requests:
         behind = guarded or self.guarded
 
         def work(egress: Egress, decision: Decision) -> Finding:
+            if behind.check is not None and not behind.check.reads(egress.request.read):
+                egress.models = replace(egress.models, read=None)
             if (about := self._about_documents(egress, decision, behind)) is not None:
                 return about
             searched = self._search(egress, decision, DEFAULT_K)
@@ -194,8 +196,13 @@ class Requests:
     @property
     def models(self) -> Models:
         """The models in use, for records."""
-        generator = self.guarded.generator
-        return replace(self._searching, generate=generator.name, prompt=shortened(generator.fingerprint))
+        generator, check = self.guarded.generator, self.guarded.check
+        return replace(
+            self._searching,
+            generate=generator.name,
+            prompt=shortened(generator.fingerprint),
+            read=None if check is None else f"{stated(check.reader)} {check.threshold}",
+        )
 
     @property
     def paces(self) -> tuple[str, str]:
@@ -203,12 +210,14 @@ class Requests:
         from carag.generation.extractive import Extractive
 
         generator, reranker = self.guarded.generator, self.retriever.reranker
+        check = self.guarded.check
         is_remote = self.collection.embedder.remote or (reranker is not None and reranker.remote)
         searching = "remote" if is_remote else "quick" if reranker is None else "local"
         answering = (
             "remote" if generator.remote else "quick" if isinstance(generator, Extractive) else "local"
         )
-        return searching, max(searching, answering, key=("quick", "local", "remote").index)
+        reading = "quick" if check is None else "remote" if check.reader.remote else "local"
+        return searching, max(searching, answering, reading, key=("quick", "local", "remote").index)
 
     def keep_to_admissible_rows(self) -> None:
         """Search no graph for sessions that may not know what is hidden, so that hidden rows cannot make it slower."""

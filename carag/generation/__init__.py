@@ -28,8 +28,12 @@ if TYPE_CHECKING:
     from carag.generation.marks import cited_positions as cited_positions
     from carag.generation.openai import OpenAiGenerator as OpenAiGenerator
     from carag.generation.own import own_generator as own_generator
+    from carag.generation.reader.port import Reader as Reader
+    from carag.generation.reader.port import own_reader as own_reader
     from carag.generation.registry import GENERATORS as GENERATORS
+    from carag.generation.registry import READERS as READERS
     from carag.generation.registry import generator_by_name as generator_by_name
+    from carag.generation.registry import reader_by_name as reader_by_name
 else:
     __getattr__, __dir__, __all__ = lazily(
         __name__,
@@ -45,6 +49,7 @@ else:
             "marks": "cited_positions",
             "openai": "OpenAiGenerator",
             "own": "own_generator",
-            "registry": "GENERATORS generator_by_name",
+            "reader.port": "Reader own_reader",
+            "registry": "GENERATORS READERS generator_by_name reader_by_name",
         },
     )

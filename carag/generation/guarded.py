@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from carag.generation.generator import Draft, Generator
     from carag.generation.held.judge import Unheld
+    from carag.generation.reader.check import AnswerCheck
     from carag.retrieval.confidence.gate import ConfidenceGate
     from carag.retrieval.evidence import Evidence, Passage, Topic, Words
 
@@ -40,6 +41,8 @@ class DeclineCode(StrEnum):
     """The admissible passages contain too few of the question's words; no model was called."""
     ASKED_BACK = "ASKED_BACK"
     """The question names nothing, and several documents are about it: the text asks which; no model was called."""
+    READER_DECLINED = "READER_DECLINED"
+    """The reader finds it unlikely that the first passages answer the question; no generator was called."""
     MODEL_DECLINED = "MODEL_DECLINED"
     """The generator said that it has no answer, or a content filter stopped the generator."""
     BAD_CITATION = "BAD_CITATION"
@@ -149,11 +152,12 @@ class Told:
 
 
 class GuardedGenerator:
-    """A generator behind a confidence gate, whose drafts are checked."""
+    """A generator behind a confidence gate and perhaps a reader, whose drafts are checked."""
 
-    def __init__(self, generator: Generator, gate: ConfidenceGate) -> None:
+    def __init__(self, generator: Generator, gate: ConfidenceGate, check: AnswerCheck | None = None) -> None:
         self.generator = generator
         self.gate = gate
+        self.check = check
 
     def answer(
         self, question: str, evidence: Evidence, *, before_remote: Callable[[], None] | None = None
@@ -168,9 +172,10 @@ class GuardedGenerator:
         Raises
         ------
         ModelUnavailable
-            If the generator fails; no other takes its place.
+            If the reader or the generator fails; no other takes its place.
         """
         passages = evidence.shown
+        check = self.check if self.check is not None and self.check.reads(question) else None
         question = evidence.respelt or question
         if evidence.passages and not passages:
             return Declined(DeclineCode.NOTHING_ABOUT_IT, _nothing_about(evidence.topic))
@@ -187,6 +192,8 @@ class GuardedGenerator:
 
         if back := question_back(question, passages, evidence.topic):
             return Declined(DeclineCode.ASKED_BACK, back)
+        if check is not None and (missed := check.missed(question, passages, before_remote)):
+            return Declined(DeclineCode.READER_DECLINED, missed)
         if self.generator.remote and before_remote is not None:
             before_remote()
         withheld = replace(evidence.withheld, topic=evidence.topic)

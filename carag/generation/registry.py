@@ -1,4 +1,4 @@
-"""Make generators by name."""
+"""Make generators and readers by name."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from carag.generation.generator import Generator
+    from carag.generation.reader.port import Reader
 
 
 _GENERATORS: Final = {
@@ -21,6 +22,13 @@ _GENERATORS: Final = {
 }
 GENERATORS: Final = tuple(_GENERATORS)
 """The names that :func:`generator_by_name` takes."""
+
+_READERS: Final = {
+    "carag-reader-1": Model("carag.generation.reader.minilm", "MiniLmReader"),
+    "onnx:FOLDER": Model("carag.generation.reader.onnx", "OnnxReader", "models"),
+}
+READERS: Final = tuple(_READERS)
+"""The names that :func:`reader_by_name` takes."""
 
 
 def generator_by_name(name: str, arguments: Mapping[str, object] | None = None) -> Generator:
@@ -50,3 +58,15 @@ def generator_by_name(name: str, arguments: Mapping[str, object] | None = None) 
     """
     generator: Generator = made("generator", name, _GENERATORS, arguments)
     return generator
+
+
+def reader_by_name(name: str, arguments: Mapping[str, object] | None = None) -> Reader:
+    """Make one of :data:`READERS`; parameters and errors as for :func:`generator_by_name`.
+
+    Examples
+    --------
+    >>> reader_by_name("carag-reader-1", {"threshold": 0.5}).remote
+    False
+    """
+    reader: Reader = made("reader", name, _READERS, arguments)
+    return reader

@@ -56,7 +56,9 @@ class JinaReranker:
             results = json.loads(answer)["results"]
             scores = {one["index"]: one["relevance_score"] for one in results}
             if len(results) == len(texts) and set(scores) == set(range(len(texts))):
-                return checked_scores(self.name, [scores[at] for at in range(len(texts))], len(texts))
+                return checked_scores(
+                    f"the reranker {self.name!r}", [scores[at] for at in range(len(texts))], len(texts)
+                )
             wrong = f"not one score for each of {len(texts)} texts"
         except InvalidArgument as error:
             wrong = str(error)

@@ -80,44 +80,58 @@ def own_reranker(given: object) -> Reranker:
     return OwnReranker(given)
 
 
-class OwnReranker:
-    """A user's own reranker, whose scores are checked; made by :func:`own_reranker`."""
+class OwnScorer:
+    """A user's own model that scores texts beside a question, whose scores are checked.
 
-    def __init__(self, given: Any) -> None:
-        self._given = given
-        check_label("the reranker's name", given.name)
+    - ``kind``: what it is called in messages.
+    - ``method``: the name of the method of ``given`` that scores.
+    """
+
+    def __init__(self, given: Any, kind: str, method: str) -> None:
+        self._score = getattr(given, method)
+        self._kind = kind
+        check_label(f"the {kind}'s name", given.name)
         stated = getattr(given, "fingerprint", None)
         if stated is not None:
-            check_label(f"the fingerprint of the reranker {given.name!r}", stated)
+            check_label(f"the fingerprint of the {kind} {given.name!r}", stated)
         self.name = str(given.name)
         self.remote = bool(getattr(given, "remote", False))
         self.fingerprint = str(stated) if stated else fingerprint("own", self.name)
         check_label(
-            "the reranker's name and fingerprint, which share one field of a record,",
+            f"the {kind}'s name and fingerprint, which share one field of a record,",
             f"{self.name} {self.fingerprint}",
         )
 
-    def rerank(self, question: str, texts: Sequence[str]) -> list[float]:
+    def scores(self, question: str, texts: Sequence[str]) -> list[float]:
         """Score texts."""
         try:
-            came = self._given.rerank(question, list(texts))
+            came = self._score(question, list(texts))
         except CaragError:
             raise
         except Exception as error:
-            raise ModelUnavailable(f"the reranker {self.name!r} raised {type(error).__name__}") from error
-        return checked_scores(self.name, came, len(texts))
+            raise ModelUnavailable(f"the {self._kind} {self.name!r} raised {type(error).__name__}") from error
+        return checked_scores(f"the {self._kind} {self.name!r}", came, len(texts))
 
 
-def checked_scores(name: str, came: Any, count: int) -> list[float]:
-    """Return a reranker's output as finite numbers, one for each text; InvalidArgument if it is anything else."""
+class OwnReranker(OwnScorer):
+    """A user's own reranker, whose scores are checked; made by :func:`own_reranker`."""
+
+    def __init__(self, given: Any) -> None:
+        super().__init__(given, "reranker", "rerank")
+
+    def rerank(self, question: str, texts: Sequence[str]) -> list[float]:
+        """Score texts."""
+        return self.scores(question, texts)
+
+
+def checked_scores(what: str, came: Any, count: int) -> list[float]:
+    """Return a model's output as finite numbers, one for each text; InvalidArgument if it is anything else."""
     try:
         scores = np.asarray(came)
     except ValueError as error:
-        raise InvalidArgument(f"the output of the reranker {name!r} is not an array: {error}") from error
+        raise InvalidArgument(f"the output of {what} is not an array: {error}") from error
     if scores.shape != (count,) or scores.dtype.kind not in "fiu":
-        raise InvalidArgument(
-            f"the reranker {name!r} gave {scores.dtype} of shape {scores.shape}; want {count} numbers"
-        )
+        raise InvalidArgument(f"{what} gave {scores.dtype} of shape {scores.shape}; want {count} numbers")
     if not np.isfinite(scores).all():
-        raise InvalidArgument(f"the reranker {name!r} gave a score that is not finite; want finite numbers")
+        raise InvalidArgument(f"{what} gave a score that is not finite; want finite numbers")
     return [float(score) for score in scores]

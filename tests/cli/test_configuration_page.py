@@ -67,7 +67,7 @@ def test_an_option_has_one_spelling_one_variable_and_one_default() -> None:
             if option.name in SETTINGS and configured(path):
                 assert stated[option.opts[0]].startswith(str(option.default or "")), (path, option.name)
                 assert bool(option.envvar) == (
-                    option.name in ("store", "embedder", "generator", "ranker", "reranker")
+                    option.name in ("store", "embedder", "generator", "ranker", "reranker", "passage_reader")
                 ), path
 
 

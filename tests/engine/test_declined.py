@@ -80,6 +80,7 @@ def test_every_code_of_a_decline_is_of_before_or_of_after_the_model() -> None:
         "DRIFTED",
         "TOO_FEW_WORDS",
         "ASKED_BACK",
+        "READER_DECLINED",
     }
     assert {code.value for code in DeclineCode} - before == MODEL_CALLED - {"ANSWERED", "COMPARED"}
 

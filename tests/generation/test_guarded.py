@@ -145,5 +145,5 @@ def test_codes_are_stable() -> None:
     """Records keep these names."""
     assert [
         *("NO_ADMISSIBLE_EVIDENCE", "NOTHING_ABOUT_IT", "BELOW_GATE", "DRIFTED", "TOO_FEW_WORDS"),
-        *("ASKED_BACK", "MODEL_DECLINED", "BAD_CITATION", "FIGURES_NOT_STATED"),
+        *("ASKED_BACK", "READER_DECLINED", "MODEL_DECLINED", "BAD_CITATION", "FIGURES_NOT_STATED"),
     ] == [*DeclineCode]

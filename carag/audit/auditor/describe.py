@@ -57,6 +57,7 @@ CODES: Final = {
     "DRIFTED": "the questions asked had drifted, and the best admissible passage was below the raised threshold",
     "TOO_FEW_WORDS": "the passages that the session may use contain too few of the question's words",
     "ASKED_BACK": "several documents match a question that names none, so the asker was asked which one is meant",
+    "READER_DECLINED": "the reader found it unlikely that the first passages answer the question",
     "MODEL_DECLINED": "the generator said that it has no answer",
     "BAD_CITATION": "the generated text cited nothing, or something it was not given",
     "FIGURES_NOT_STATED": "every sentence generated had a figure that the passages it cites do not state so",

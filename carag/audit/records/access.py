@@ -89,7 +89,8 @@ class Models(Fields):
     """The models that were used; ``None`` for a step that did not run.
 
     ``rank`` is the ranker, with everything that its order depends on; ``None`` for ranking by similarity alone, as
-    before 0.3.0. ``rank`` and ``rerank`` are not encoded if they are ``None``.
+    before 0.3.0. ``read`` is the reader that checks, before a generator is called, whether the passages answer, with
+    its threshold. ``rank``, ``read`` and ``rerank`` are not encoded if they are ``None``.
     """
 
     embed: Label | None = None
@@ -97,6 +98,7 @@ class Models(Fields):
     prompt: Label | None = None
     rerank: Annotated[Label | None, OPTIONAL] = None
     rank: Annotated[Label | None, OPTIONAL] = None
+    read: Annotated[Label | None, OPTIONAL] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

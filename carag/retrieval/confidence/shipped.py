@@ -77,17 +77,25 @@ class _GateFile(BaseModel):
 
     schema_: Annotated[Literal[1], BeforeValidator(a_number)] = Field(alias="schema")
     embedder: Annotated[dict[str, Calibration], Field(max_length=100)] = {}
+    reader: Annotated[dict[str, Calibration], Field(max_length=100)] = {}
+    """Thresholds of readers (:mod:`carag.generation.reader`), by name."""
 
 
 def calibrations_of(profile: Profile) -> Mapping[str, Calibration]:
     """Return calibrations by the embedder's name, none without ``gate.toml``; InvalidArgument if that is not valid."""
     text = profile.reading.get(GATE_FILE)
-    return {} if text is None else _read(text)
+    return {} if text is None else _read(text).embedder
+
+
+def reader_thresholds_of(profile: Profile) -> Mapping[str, float]:
+    """Return the least score that answers, by the reader's name; errors as for :func:`calibrations_of`."""
+    text = profile.reading.get(GATE_FILE)
+    return {} if text is None else {name: one.threshold for name, one in _read(text).reader.items()}
 
 
 @cache
-def _read(text: str) -> Mapping[str, Calibration]:
-    return Toml(GATE_FILE, text).read(_GateFile).embedder
+def _read(text: str) -> _GateFile:
+    return Toml(GATE_FILE, text).read(_GateFile)
 
 
 def gate_for(profile: Profile, embedder: str) -> ConfidenceGate:

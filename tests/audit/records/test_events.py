@@ -55,6 +55,7 @@ def test_records_keep_their_bytes(build):
         *with_every_member(build),
         *under_glass(build),
         *of_documents(build),
+        build.record(event=build.access(models=Models("minilm", read="reader 1 0.12")), retain="fin5y"),
     ]
     assert {record.kind for record in records} == {*RecordKind} - {RecordKind.RETRIEVE, RecordKind.EXPLAIN}
     assert [record.to_bytes() for record in records] == bodies

@@ -283,8 +283,8 @@ def test_every_kind_of_record_is_tried():
 
 
 OPTIONAL = (
-    "audience backend begins begun cooling day denied entities heads intents issuer known rank reopened "
-    "reopened_entities rerank retain where"
+    "audience backend begins begun cooling day denied entities heads intents issuer known rank read "
+    "reopened reopened_entities rerank retain where"
 )
 """Keys that records without what they say have not."""
 
