@@ -81,7 +81,7 @@ class Oracle:
             return
         if self.has("relabel only adds"):
             audience |= old
-        if not self.has("relabel does nothing") and not (self.has("relabel never empties") and not audience):
+        if not self.has("relabel does nothing"):
             self.rows[name] = Document(name, self.rows[name].text, audience)
         self.forget_cached("stale cache")
 

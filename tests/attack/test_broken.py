@@ -59,7 +59,6 @@ FAULTS: dict[str, list[tuple[Any, ...]]] = {
         ("relabel is late", 4),
         ("relabel does nothing",),
         ("relabel only adds",),
-        ("relabel never empties",),
     ],
     "replaced": [("upsert joins labels",), ("upsert keeps the label",), ("upsert keeps the old row",)],
     "deleted": [

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 _MARK: Final = re.compile(r"\[\d+\]")
 _FORGED: Final = "[97]"
 """A mark that no answer about a few documents can have of its own."""
+_COPIED: Final = re.compile(r"(?<!\\)\[97\]")
+"""The mark in an answer, unless it is escaped as Markdown does it."""
 
 
 def _asked(probe: Probe, question: str, whom: str) -> tuple[Answer, str]:
@@ -84,7 +86,7 @@ def cited(probe: Probe) -> Iterator[Finding]:
     own = _MARK.findall(answer.text.replace(_FORGED, ""))
     if answer.citations is None and not own:
         raise NotTried("answers carry no citations")
-    if own and _FORGED in answer.text:
+    if own and _COPIED.search(answer.text):
         yield Finding(
             "cited", question, f"the mark {_FORGED} in: {answer.text[:200]}", "marks of the answer alone"
         )

@@ -41,8 +41,8 @@ def stale(probe: Probe) -> Iterator[Finding]:
     relabel = probe.offers("relabel")
 
     def change(rows: list[Document]) -> None:
-        for one, audience in zip(rows, ({probe.officer}, {probe.officer}, set[str]()), strict=True):
-            probe.done("relabel", relabel, one.id, frozenset(audience))
+        for one in rows:
+            probe.done("relabel", relabel, one.id, frozenset({probe.officer}))
 
     yield from _changed(probe, "stale", change, right="no row that was taken from the reader")
     yield from _changed(probe, "stale", change, probe.officer, right="no row that was taken from the reader")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -59,6 +60,7 @@ class Probe:
     clock: Callable[[], float]
     requests: int = 0
     planted: dict[str, Document] = field(default_factory=dict)
+    doubtful: set[str] = field(default_factory=set)  # ids of which an `add` failed, perhaps in part
 
     def __post_init__(self) -> None:
         self._random = random.Random(self.seed)  # noqa: S311 - the words of a test, not a secret
@@ -102,8 +104,11 @@ class Probe:
 
     def plant(self, documents: list[Document]) -> None:
         """Add documents to the target."""
-        self.planted |= {one.id: one for one in documents}  # before: what fails may have been done in part
+        added = {one.id: one for one in documents}
+        self.doubtful |= added.keys() - self.planted.keys()
         self.done("add", self.target.add, documents)
+        self.doubtful -= added.keys()
+        self.planted |= added
 
     def delete(self, ids: list[str]) -> None:
         """Delete documents from the target."""
@@ -113,10 +118,13 @@ class Probe:
 
     def clean(self) -> str:
         """Remove what was planted, whatever the bounds; return what is left and why, or nothing."""
-        if not self.planted:
-            return ""
+        for one in self.doubtful:
+            with suppress(Exception):  # it may never have been there
+                self.offers("delete")([one])
+        self.doubtful.clear()
         try:
-            self.offers("delete")([*self.planted])
+            if self.planted:
+                self.offers("delete")([*self.planted])
         except Exception as error:  # noqa: BLE001 - a target may raise anything, and the report says it
             return f"{len(self.planted)} planted documents remain: {_told(error)}"
         self.planted.clear()

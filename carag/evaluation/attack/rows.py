@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from carag.evaluation.attack.findings import Finding, NotTried
@@ -20,13 +21,14 @@ def _mixed(probe: Probe, topic: str, hidden: int) -> None:
     reader, officer = probe.reader, probe.officer
     probe.plant(probe.reports(topic, 8, reader) + probe.reports(topic, 2, reader, officer))
     probe.rows(topic, 10)
-    documents = []
     if probe.made_up:
         # Names that a filter may confuse with the reader's: by a substring, a pattern, or without regard to case.
         for name in (f"{reader}s", f"x{reader}", reader[:-1], reader.upper(), "%", "*", ","):
-            documents += probe.reports(topic, 2, name, near=True)
-    documents += probe.reports(topic, 3, near=True)
-    probe.plant(documents + probe.reports(topic, hidden, officer, near=True))
+            with suppress(NotTried):  # a target that refuses such a name cannot confuse it
+                probe.plant(probe.reports(topic, 2, name, near=True))
+    with suppress(NotTried):  # nor can one that refuses documents for no one show them
+        probe.plant(probe.reports(topic, 3, near=True))
+    probe.plant(probe.reports(topic, hidden, officer, near=True))
 
 
 def closed(probe: Probe) -> Iterator[Finding]:
@@ -108,6 +110,8 @@ def _filtered(probe: Probe, check: str, where: Where) -> Iterator[Finding]:
     if not probe.planted.keys() & set(control.ids):
         raise NotTried(f"a filter for the reader's own rows gave {control}")
     seen = probe.seen(topic, 50, probe.reader, where)
+    if seen.error and where.negated:
+        raise NotTried(f"a negated filter gave {seen.error}")
     if rows := probe.closed_rows(seen, probe.reader):
         names = ", ".join(sorted(where.names))
         came = f"{len(rows)} closed rows, such as {rows[0]}"
