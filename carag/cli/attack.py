@@ -11,6 +11,7 @@ import typer
 
 from carag.cli._output import say_json, say_lines, warn
 from carag.errors import InvalidArgument, type_and_place
+from carag.limits import quoted
 
 if TYPE_CHECKING:
     from carag.evaluation.attack import Target
@@ -75,11 +76,9 @@ def attack(
 
 
 def _target(named: str, mapping: Path | None) -> Target:
-    is_address = named.startswith(("http://", "https://"))
-    if is_address != (mapping is not None):
+    if named.startswith(("http://", "https://")) != (mapping is not None):
         raise InvalidArgument(
-            f"the target is {named!r} {'without' if mapping is None else 'with'} --mapping; want MODULE:FACTORY, or an "
-            "address and its --mapping"
+            f"the target is {quoted(named)}; want MODULE:FACTORY, or an address and its --mapping"
         )
     if mapping is not None:
         from carag.evaluation.attack.mapping import HttpTarget
@@ -92,7 +91,8 @@ def _target(named: str, mapping: Path | None) -> Target:
         made: Target = factory()
     except (Exception, SystemExit) as error:
         raise InvalidArgument(f"the target {named}: the factory raised {type_and_place(error)}") from error
-    for method in ("add", "search"):
-        if not callable(getattr(made, method, None)):
-            raise InvalidArgument(f"the target {named}: what the factory returned has no `{method}`")
+    if not all(callable(getattr(made, method, None)) for method in ("add", "search")):
+        raise InvalidArgument(
+            f"the target {named}: the factory returned {quoted(made)}; want `add` and `search`"
+        )
     return made

@@ -10,19 +10,19 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from carag.evaluation.attack import Answer, Document, Found, Where, vector_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    import numpy as np
 
 
 class FakeClock:
     """Time that passes only when told, with noise that is drawn."""
 
     def __init__(self, noise: float = 0.0) -> None:
-        self.now, self._noise, self._random = 0.0, noise, random.Random(1)
+        self.now, self._noise, self._random = 0.0, noise, random.Random(1)  # noqa: S311
 
     def __call__(self) -> float:
         self.now += self._noise * self._random.random()
@@ -182,11 +182,8 @@ class Oracle:
             if one[1] in self.rows:
                 self.rows[one[1]] = Document(one[1], self.rows[one[1]].text, one[2])
         rows = self.admissible(whom, where)
-        if (
-            self.has("large k is open")
-            and k >= self.amount
-            or self.has("one word is open")
-            and " " not in query
+        if (self.has("large k is open") and k >= self.amount) or (
+            self.has("one word is open") and " " not in query
         ):
             rows = [*self.rows.values()] if whom else rows
         self.last_reader = whom or self.last_reader

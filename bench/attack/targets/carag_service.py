@@ -50,7 +50,7 @@ class target:  # noqa: N801 - the factory that a command names
         data = None if body is None else json.dumps(body).encode()
         method = "GET" if body is None else "POST"
         reply = send(method, self._server, path, headers, data, seconds=60, most=1 << 24)
-        if reply.status >= 400:  # noqa: PLR2004 - HTTP's first error
+        if reply.status >= 400:
             raise PermissionError(f"{reply.status} {(reply.body or b'').decode()}")
         return json.loads(reply.body or b"null")
 

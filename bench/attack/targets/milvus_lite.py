@@ -1,4 +1,4 @@
-"""Milvus Lite: names as JSON, and a filter in each call, in which names are quoted as in JSON: it takes no parameters."""
+"""Milvus Lite: names as JSON, and a filter in each call, in which names are quoted as JSON quotes them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PostgreSQL with pgvector and row-level security: the policy reads a setting that the connection makes for a reader."""
+"""PostgreSQL with pgvector and row-level security: the policy reads a setting that is made for each reader."""
 
 from __future__ import annotations
 

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import wardowl
 
-from carag.evaluation.attack import Document
-
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from carag.evaluation.attack import Document
 
 
 class target:  # noqa: N801 - the factory that a command names

@@ -5,7 +5,7 @@ Nothing that a reader sees may depend on them (noninterference; Goguen and Meseg
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from carag.evaluation.attack.findings import Finding, NotTried
 
@@ -13,21 +13,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from carag.evaluation.attack.probe import Probe, Seen
-    from carag.evaluation.attack.target import Document
 
 _TIMES: Final = 3
 """How often a question is asked; only what is the same each time is compared."""
 _K: Final = 8
 _ROUNDING: Final = 1e-6
 """A relative change of a score that single precision alone may cause, in a library that multiplies in blocks."""
-
-
-class _Twins(NamedTuple):
-    """What a reader saw of a question without and with hidden documents."""
-
-    question: str
-    before: Seen
-    after: Seen
+_SURE: Final = f"deterministic: the same in {_TIMES} of {_TIMES} searches before and after"
+_RIGHT: Final = "the same as before"
 
 
 def _steady(probe: Probe, question: str) -> Seen:
@@ -37,109 +30,88 @@ def _steady(probe: Probe, question: str) -> Seen:
     return first
 
 
-def _twins(probe: Probe) -> list[_Twins]:
-    """Ask about a topic on which the reader has rows, and about two that stand in hidden documents alone."""
+def _compared(
+    probe: Probe, what: str, shows: Callable[[Seen], bool], differs: Callable[[Probe, Seen, Seen], str]
+) -> Iterator[Finding]:
+    """Ask about a topic on which the reader has rows, and about what stands in hidden documents alone."""
     topic, other = probe.word(), probe.word()
     hidden = probe.reports(topic, probe.bounds.hidden, probe.officer, near=True)
     hidden += probe.reports(other, 3, probe.officer)
+    secret = hidden[0].text.split()[-1].strip(".")
     probe.plant(probe.reports(topic, 2 * _K, probe.reader))
     probe.rows(topic, _K)
-    secret = hidden[0].text.split()[-1].strip(".")
-    questions = (f"{topic} report", f"{other} report", secret, secret[:6])
-    before = [_steady(probe, one) for one in questions]
+    before = {one: _steady(probe, one) for one in (f"{topic} report", f"{other} report", secret, secret[:6])}
     probe.plant(hidden)
-    return [_Twins(one, was, _steady(probe, one)) for one, was in zip(questions, before, strict=True)]
+    after = {one: _steady(probe, one) for one in before}
+    if not any(map(shows, (*before.values(), *after.values()))):
+        raise NotTried(f"`search` shows no {what}")
+    for one in before:
+        if came := differs(probe, before[one], after[one]):
+            yield Finding(repr(one), came, _RIGHT, _SURE)
 
 
-def _compared(
-    probe: Probe, check: str, offers: Callable[[Seen], bool], differs: Callable[[Probe, Seen, Seen], str]
-) -> Iterator[Finding]:
-    twins = _twins(probe)
-    if not any(offers(one.before) or offers(one.after) for one in twins):
-        raise NotTried(f"`search` shows no {check}")
-    for one in twins:
-        if came := differs(probe, one.before, one.after):
-            yield Finding(check, repr(one.question), came, "the same as before", _sure())
-
-
-def _sure() -> str:
-    return f"deterministic: the same in {_TIMES} of {_TIMES} searches before and after"
+def _became(before: object, after: object, told: bool = True) -> str:
+    return f"{before} became {after}" if told and before != after else ""
 
 
 def count(probe: Probe) -> Iterator[Finding]:
     """See whether a count changes when hidden documents are added."""
-
-    def differs(_: Probe, before: Seen, after: Seen) -> str:
-        told = not after.error and before.total != after.total
-        return f"a count of {before.total} became {after.total}" if told else ""
-
-    yield from _compared(probe, "count", lambda seen: seen.total is not None, differs)
+    yield from _compared(
+        probe,
+        "count",
+        lambda seen: seen.total is not None,
+        lambda _, before, after: _became(before.total, after.total, not after.error),
+    )
 
 
 def score(probe: Probe) -> Iterator[Finding]:
     """See whether a row's score changes when hidden documents are added."""
-    yield from _compared(probe, "score", _has_scores, lambda _, before, after: _moved(before, after))
+    yield from _compared(
+        probe,
+        "scores",
+        lambda seen: any(one is not None for one in seen.scores),
+        lambda _, *both: _moved(*both),
+    )
 
 
 def order(probe: Probe) -> Iterator[Finding]:
     """See whether the rows of the reader, or their order, change when hidden documents are added."""
-    yield from _compared(probe, "order", lambda seen: len(seen.ids) > 1, _reordered)
+    yield from _compared(probe, "two rows", lambda seen: len(seen.ids) > 1, _reordered)
 
 
 def error(probe: Probe) -> Iterator[Finding]:
     """See whether a search fails because of hidden documents, or fails in another way."""
-
-    def differs(_: Probe, before: Seen, after: Seen) -> str:
-        return (
-            f"{before.error or 'no error'} became {after.error or 'no error'}"
-            if before.error != after.error
-            else ""
-        )
-
-    yield from _compared(probe, "error", lambda _: True, differs)
+    yield from _compared(
+        probe, "reply", bool, lambda _, was, now: _became(was.error or "no error", now.error or "no error")
+    )
 
 
 def suggestion(probe: Probe) -> Iterator[Finding]:
     """See whether suggestions, such as completions, corrections and facets, change when hidden documents are added."""
-
-    def differs(_: Probe, before: Seen, after: Seen) -> str:
-        told = before.suggestions != after.suggestions and not after.error
-        return f"{before.suggestions} became {after.suggestions}" if told else ""
-
-    yield from _compared(probe, "suggestion", lambda seen: seen.suggestions is not None, differs)
+    yield from _compared(
+        probe,
+        "suggestions",
+        lambda seen: seen.suggestions is not None,
+        lambda _, before, after: _became(before.suggestions, after.suggestions, not after.error),
+    )
 
 
 def statistics(probe: Probe) -> Iterator[Finding]:
     """See whether statistics of words, such as how rare one is or how long a document is, count hidden documents."""
-    words = [probe.word() for _ in range(2)]
-    question = " ".join(words)
-    own = [one for word in words for one in probe.reports(word, 2, probe.reader)]
-    probe.plant(own)
+    first, second = probe.word(), probe.word()
+    question, many = f"{first} {second}", probe.bounds.hidden
+    probe.plant(probe.reports(first, 2, probe.reader) + probe.reports(second, 2, probe.reader))
     probe.rows(question, _K)
     before = _steady(probe, question)
-    batches: dict[str, list[Document]] = {
-        f"hold {words[0]!r}": probe.reports(words[0], probe.bounds.hidden, probe.officer),
-        f"hold {words[1]!r}": probe.reports(words[1], 2 * probe.bounds.hidden, probe.officer),
-        "are long": [
-            type(one)(one.id, " ".join([one.text, *(probe.word() for _ in range(60))]), one.audience)
-            for one in probe.reports(probe.word(), 10, probe.officer)
-        ],
-    }
-    for what, hidden in batches.items():
+    for what, hidden in (
+        (f"hold {first!r}", probe.reports(first, many, probe.officer)),
+        (f"hold {second!r}", probe.reports(second, 2 * many, probe.officer)),
+        ("are long", probe.reports(probe.word(), 10, probe.officer, words=60)),
+    ):
         probe.plant(hidden)
         after = _steady(probe, question)
         if came := _reordered(probe, before, after) or _moved(before, after):
-            yield Finding(
-                "statistics",
-                f"{question!r}, hidden documents that {what}",
-                came,
-                "the same as before",
-                _sure(),
-            )
-
-
-def _has_scores(seen: Seen) -> bool:
-    return any(one is not None for one in seen.scores)
+            yield Finding(f"{question!r}, hidden documents that {what}", came, _RIGHT, _SURE)
 
 
 def _moved(before: Seen, after: Seen) -> str:

@@ -10,12 +10,12 @@ from typing import Final
 class Finding:
     """Something that a reader can learn and should not."""
 
-    check: str
     question: str
     came: str
     right: str
-    sure: str = "deterministic: the same question gives it again"
-    """How sure it is: deterministic, or a p-value with the number of observations."""
+    sure: str = "certain: one such reply proves it"
+    """How sure it is: certain, deterministic, or a p-value with the number of observations."""
+    check: str = ""
 
 
 class NotTried(Exception):

@@ -23,16 +23,18 @@ if TYPE_CHECKING:
 
 _REQUEST: Final = {"method", "path", "body", "headers"}
 _HITS: Final = {"hits", "id", "score", "total", "suggestions"}
-_SECTIONS: Final = {
-    "search": _REQUEST | _HITS,
-    "search_any": _REQUEST | _HITS,
-    "search_none": _REQUEST | _HITS,
-    "add": _REQUEST,
-    "relabel": _REQUEST,
-    "delete": _REQUEST,
-    "get": _REQUEST,
-    "ask": _REQUEST | {"answer", "citations"},
+_SECTIONS: Final[dict[str, set[str]]] = {
+    "search": _HITS,
+    "search_any": _HITS,
+    "search_none": _HITS,
+    "add": set(),
+    "relabel": set(),
+    "delete": set(),
+    "get": set(),
+    "ask": {"answer", "citations"},
 }
+"""The keys of each section beside those of a request."""
+_NEEDED: Final = {"hits", "id", "answer"}
 _NAMES: Final = {*("whom", "query", "k", "id", "text", "audience", "vector", "names")}
 _PLACE: Final = re.compile(r"\{(\w+)\}")
 _SECONDS: Final = 30.0
@@ -49,7 +51,7 @@ class HttpTarget:
         Such as ``http://127.0.0.1:8000``.
     mapping : Path
         A TOML file with the sections ``search`` and ``add``, and any of ``search_any`` with ``search_none``,
-        ``relabel``, ``delete``, ``get`` and ``ask``; ``[people]`` says what is sent as ``{whom}`` for each of two readers.
+        ``relabel``, ``delete``, ``get`` and ``ask``; ``[people]`` says what is sent as ``{whom}`` for two readers.
 
     Raises
     ------
@@ -63,17 +65,18 @@ class HttpTarget:
             said = tomllib.loads(mapping.read_text("utf-8"))
         except (ValueError, KeyError, OSError) as error:
             raise InvalidArgument(f"the target {quoted(address)} with {mapping}: {error}") from error
-        self._people = {name: _secret(str(value)) for name, value in said.pop("people", {}).items()}
-        self._headers = {name: _secret(str(value)) for name, value in said.pop("headers", {}).items()}
+        self._people, self._headers = (
+            {name: _secret(str(value)) for name, value in said.pop(table, {}).items()}
+            for table in ("people", "headers")
+        )
         self._said: dict[str, dict[str, Any]] = said
         _check(mapping, said, self._people)
-        if self._people:
-            self.people = tuple(self._people)
+        self.people = tuple(self._people)
         for name in ("relabel", "delete", "get", "ask"):
-            if name in said:
-                setattr(self, name, getattr(self, f"_{name}"))
-        if {"search_any", "search_none"} <= said.keys():
-            self.search_where = self._search_where
+            if name not in said:
+                setattr(self, name, None)
+        if not {"search_any", "search_none"} <= said.keys():
+            self.search_where = None  # type: ignore[method-assign, assignment] # a method that it does not have
 
     def add(self, documents: Sequence[Document]) -> None:
         """Send one request for each document."""
@@ -85,7 +88,8 @@ class HttpTarget:
         """Search."""
         return self._searched("search", query, k, as_whom)
 
-    def _search_where(self, query: str, k: int, as_whom: str | None, where: Where) -> Found:
+    def search_where(self, query: str, k: int, as_whom: str | None, where: Where) -> Found:
+        """Search as the section for one of the names says, or as that for none of them."""
         section = "search_none" if where.negated else "search_any"
         return self._searched(section, query, k, as_whom, names=sorted(where.names))
 
@@ -104,17 +108,21 @@ class HttpTarget:
             None if told is None else _at(reply, told),
         )
 
-    def _relabel(self, name: str, audience: frozenset[str]) -> None:
+    def relabel(self, name: str, audience: frozenset[str]) -> None:
+        """Send one request."""
         self._sent("relabel", {"id": name, "audience": sorted(audience)})
 
-    def _delete(self, ids: Sequence[str]) -> None:
+    def delete(self, ids: Sequence[str]) -> None:
+        """Send one request for each document."""
         for one in ids:
             self._sent("delete", {"id": one})
 
-    def _get(self, name: str, as_whom: str) -> object:
+    def get(self, name: str, as_whom: str) -> object:
+        """Return the whole reply."""
         return self._sent("get", {"id": name, "whom": as_whom})
 
-    def _ask(self, question: str, as_whom: str) -> Answer:
+    def ask(self, question: str, as_whom: str) -> Answer:
+        """Ask."""
         said, reply = self._said["ask"], self._sent("ask", {"query": question, "whom": as_whom})
         cited = said.get("citations")
         return Answer(_at(reply, said["answer"]), None if cited is None else _at(reply, cited))
@@ -140,22 +148,21 @@ class HttpTarget:
 
 def _check(file: Path, said: Mapping[str, Any], people: Mapping[str, str]) -> None:
     """Check a mapping before anything is sent."""
-    wrong = []
+    wrong = [f"the section {one} is missing" for one in ("search", "add") if one not in said]
     for section, keys in said.items():
         known = _SECTIONS.get(section)
         if known is None or not isinstance(keys, dict):
             wrong.append(f"{section} is unknown; want people, headers, {', '.join(_SECTIONS)}")
             continue
+        allowed = sorted(known | _REQUEST)
         wrong += [
-            f"{section}.{one} is unknown; want {', '.join(sorted(known))}" for one in keys.keys() - known
+            f"{section}.{one} is unknown; want {', '.join(allowed)}" for one in keys if one not in allowed
         ]
+        wrong += [f"{section}.{one} is missing" for one in sorted(_NEEDED & known - keys.keys())]
         if not str(keys.get("path", "")).startswith("/"):
             wrong.append(f"{section}.path must begin with a slash")
-        needed = {"hits", "id"} & known | {"answer"} & known
-        wrong += [f"{section}.{one} is missing" for one in sorted(needed - keys.keys())]
         strange = {*_PLACE.findall(json.dumps(keys, default=str))} - _NAMES
         wrong += [f"{section} has {{{one}}}; want {', '.join(sorted(_NAMES))}" for one in sorted(strange)]
-    wrong += [f"the section {one} is missing" for one in ("search", "add") if one not in said]
     if people and len(people) != 2:
         wrong.append(f"people names {len(people)} readers; want 2")
     if wrong:
@@ -178,13 +185,11 @@ def _filled(template: Any, values: Mapping[str, Any]) -> Any:
         return {name: one for name, one in filled.items() if one is not None}
     if isinstance(template, list):
         return [_filled(one, values) for one in template]
-    if not isinstance(template, str):
-        return template
-    if whole := _PLACE.fullmatch(template):
-        return values[whole[1]]
-    if any(values[one] is None for one in _PLACE.findall(template)):
-        return None
-    return _PLACE.sub(lambda found: str(values[found[1]]), template)
+    names = _PLACE.findall(template) if isinstance(template, str) else []
+    if not names or template == f"{{{names[0]}}}":
+        return values[names[0]] if names else template
+    missing = any(values[one] is None for one in names)
+    return None if missing else _PLACE.sub(lambda found: str(values[found[1]]), template)
 
 
 def _at(value: Any, path: str) -> Any:

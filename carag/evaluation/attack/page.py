@@ -8,8 +8,6 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from carag.evaluation.attack.findings import Report
 
 
@@ -24,18 +22,11 @@ def summary(report: Report) -> str:
 
 def as_text(report: Report) -> str:
     """Write a report for a terminal."""
-    return "\n".join(_lines(report))
-
-
-def _lines(report: Report) -> Iterator[str]:
-    yield f"{report.target}: seed {report.seed}, {report.requests} requests in {report.seconds:.1f} s"
+    lines = [f"{report.target}: seed {report.seed}, {report.requests} requests in {report.seconds:.1f} s"]
     for one in report.outcomes:
-        yield f"{one.state:<14}{one.check}: {one.not_tried or one.title}"
-        for found in one.findings:
-            yield from (f"    {name + ':':<7}{value}" for name, value in _told(found))
-    yield summary(report)
-    if report.left:
-        yield report.left
+        lines.append(f"{one.state:<14}{one.check}: {one.not_tried or one.title}")
+        lines += (f"    {name + ':':<7}{value}" for found in one.findings for name, value in _told(found))
+    return "\n".join([*lines, summary(report), *filter(None, [report.left])])
 
 
 def _told(found: Any) -> tuple[tuple[str, str], ...]:
@@ -62,7 +53,7 @@ def as_markdown(report: Report) -> str:
             "",
             *(f"- {name}: `{value.replace('`', '')}`" for name, value in _told(found)),
         ]
-    return "\n".join([*lines, *(["", report.left] if report.left else [])])
+    return "\n".join([*lines, "", report.left]).rstrip()
 
 
 def as_value(report: Report) -> dict[str, Any]:

@@ -88,18 +88,16 @@ class Probe:
 
     # ---------------------------------------------------------------- documents
 
-    def reports(self, topic: str, count: int, *audience: str, near: bool = False) -> list[Document]:
+    def reports(
+        self, topic: str, count: int, *audience: str, near: bool = False, words: int = 3
+    ) -> list[Document]:
         """Write reports on a topic for an audience; ``near`` ones come before the others in a search for it."""
-        begin = f"The {topic} report"
         made = []
         for _ in range(count):
-            words = [self.word() for _ in range(3)]
-            more = (
-                f"on {topic}, {topic} and {words[0]}"
-                if near
-                else f"for {words[0]} mentions {words[1]} and {words[2]}"
-            )
-            made.append(Document(f"planted-{self.word()}", f"{begin} {more}.", frozenset(audience)))
+            *some, last = (self.word() for _ in range(words))
+            told = f"on {topic}, {topic} and {last}" if near else f"mentions {', '.join(some)} and {last}"
+            text = f"The {topic} report {told}."
+            made.append(Document(f"planted-{self.word()}", text, frozenset(audience)))
         return made
 
     def plant(self, documents: list[Document]) -> None:

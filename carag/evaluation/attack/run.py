@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import replace
 from itertools import islice
 from time import perf_counter
 from typing import TYPE_CHECKING, Final
@@ -88,16 +89,15 @@ def attack(
 
 def _made(probe: Probe, check: _Check) -> Outcome:
     """Make one check, and remove its documents, so that it changes nothing for the next."""
-    begun = probe.requests
+    begun, name = probe.requests, check.__name__.replace("_", " ")
     found: list[Finding] = []
     not_tried = ""
     try:
-        found.extend(islice(check(probe), MOST_FINDINGS))
+        found.extend(replace(one, check=name) for one in islice(check(probe), MOST_FINDINGS))
     except NotTried as why:
         not_tried = str(why)
     if callable(getattr(probe.target, "delete", None)):
         probe.clean()
-    name = check.__name__.replace("_", " ")
     title = (check.__doc__ or "").partition("\n")[0].removeprefix("See whether ").rstrip(".")
     return Outcome(name, title, tuple(found), not_tried, probe.requests - begun)
 

@@ -49,7 +49,7 @@ def time(probe: Probe) -> Iterator[Finding]:
         mean = 1000 * float(np.mean(middles))
         came = f"{abs(mean):.3f} ms {'longer' if mean > 0 else 'less'} with hidden documents, on average"
         sure = f"p = {p:.2g}, n = {_PAIRS} pairs of topics, each searched {probe.bounds.repeats} times (exact test)"
-        yield Finding("time", "topics with and without hidden documents", came, "no difference", sure)
+        yield Finding("topics with and without hidden documents", came, "no difference", sure)
 
 
 def _timed(probe: Probe, topic: str) -> float:
