@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import random
 import re
+import shutil
 import tempfile
 from collections import Counter
 from pathlib import Path
@@ -47,7 +48,7 @@ class Oracle:
         self.pending: list[tuple[int, str, frozenset[str]]] = []
         self.searches, self.last_reader = 0, ""
         self.clock = FakeClock()
-        self.home = tempfile.TemporaryDirectory()
+        self._home = ""
         self.digits: int | None = None
         self.order = lambda hits: sorted(hits, key=lambda hit: (-hit[1], hit[0]))
 
@@ -98,13 +99,18 @@ class Oracle:
         if not self.has(fault):
             self.cache.clear()
 
+    @property
+    def home(self) -> Path:
+        self._home = self._home or tempfile.mkdtemp()
+        return Path(self._home)
+
     def write(self, name: str, content: bytes) -> None:
-        with (Path(self.home.name) / name).open("ab") as file:
+        with (self.home / name).open("ab") as file:
             file.write(content)
 
     def files(self) -> list[Path]:
-        (Path(self.home.name) / "rows").write_text("\n".join(one.text for one in self.rows.values()))
-        return [*Path(self.home.name).iterdir()]
+        (self.home / "rows").write_text("\n".join(one.text for one in self.rows.values()))
+        return [*self.home.iterdir()]
 
     # ---------------------------------------------------------------- who sees what
 
@@ -320,4 +326,5 @@ class Oracle:
         return Answer(text, cited)
 
     def close(self) -> None:
-        self.home.cleanup()
+        if self._home:
+            shutil.rmtree(self._home)

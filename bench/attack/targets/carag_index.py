@@ -22,7 +22,7 @@ class target:  # noqa: N801 - the factory that a command names
 
     def __init__(self) -> None:
         self._home = tempfile.TemporaryDirectory()
-        self._index = carag.Index(64)
+        self._index = carag.Index(256)
         self._ids: dict[int, str] = {}
         self._keys: dict[str, int] = {}
         self._bits: dict[str, int] = {}
@@ -64,3 +64,8 @@ class target:  # noqa: N801 - the factory that a command names
         path = Path(self._home.name) / "index.carag"
         self._index.save(path)
         return [path]
+
+    def close(self) -> None:
+        """Remove the file."""
+        self._index.close()
+        self._home.cleanup()

@@ -19,7 +19,7 @@ class target:  # noqa: N801 - the factory that a command names
     """A flat index by inner product, with labels beside it."""
 
     def __init__(self) -> None:
-        self._index: Any = faiss.IndexIDMap2(faiss.IndexFlatIP(64))
+        self._index: Any = faiss.IndexIDMap2(faiss.IndexFlatIP(256))
         self._rows: dict[int, Document] = {}
         self._keys: dict[str, int] = {}
 

@@ -20,7 +20,7 @@ _SCHEMA = pyarrow.schema(
         ("id", pyarrow.string()),
         ("text", pyarrow.string()),
         ("audience", pyarrow.list_(pyarrow.string())),
-        ("vector", pyarrow.list_(pyarrow.float32(), 64)),
+        ("vector", pyarrow.list_(pyarrow.float32(), 256)),
     ]
 )
 

@@ -25,7 +25,7 @@ class target:  # noqa: N801 - the factory that a command names
         schema.add_field("id", DataType.VARCHAR, is_primary=True, max_length=64)
         schema.add_field("text", DataType.VARCHAR, max_length=2000)
         schema.add_field("audience", DataType.JSON)
-        schema.add_field("vector", DataType.FLOAT_VECTOR, dim=64)
+        schema.add_field("vector", DataType.FLOAT_VECTOR, dim=256)
         index = self._client.prepare_index_params()
         index.add_index("vector", index_type="FLAT", metric_type="COSINE")
         self._client.create_collection("rows", schema=schema, index_params=index, consistency_level="Strong")

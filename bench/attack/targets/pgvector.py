@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 _MADE = """
 DROP TABLE IF EXISTS attacked;
-CREATE TABLE attacked (id text PRIMARY KEY, text text, audience text[], v vector(64));
+CREATE TABLE attacked (id text PRIMARY KEY, text text, audience text[], v vector(256));
 ALTER TABLE attacked ENABLE ROW LEVEL SECURITY;
 CREATE POLICY readers ON attacked FOR SELECT USING (current_setting('app.reader', true) = ANY (audience));
 DO $$ BEGIN CREATE ROLE reader LOGIN; EXCEPTION WHEN duplicate_object THEN NULL; END $$;

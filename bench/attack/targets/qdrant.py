@@ -25,7 +25,7 @@ class target:  # noqa: N801 - the factory that a command names
     def __init__(self) -> None:
         self._home = tempfile.TemporaryDirectory()
         self._client = QdrantClient(path=self._home.name)
-        params = models.VectorParams(size=64, distance=models.Distance.COSINE)
+        params = models.VectorParams(size=256, distance=models.Distance.COSINE)
         self._client.create_collection("rows", params)
 
     def add(self, documents: Sequence[Document]) -> None:

@@ -129,8 +129,8 @@ class HttpTarget:
 
     def _sent(self, section: str, values: dict[str, Any]) -> Any:
         said = self._said[section]
-        if "whom" in values:
-            values["whom"] = self._people.get(values["whom"], values["whom"])
+        whom = values.get("whom")
+        values["whom"] = self._people.get(whom, whom)
         path = _PLACE.sub(lambda found: quote(str(values[found[1]]), safe=""), said["path"])
         # What is None, which is a reader that was not named, is left out.
         headers = _filled({**self._headers, **said.get("headers", {})}, values)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 OPTIONAL: Final = ("search_where", "relabel", "delete", "get", "ask", "files", "close")
 """Methods that a target may have. A check that needs a missing one is reported as not tried."""
-DIM: Final = 64
+DIM: Final = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,7 @@ def vector_of(text: str, dim: int = DIM) -> NDArray[np.float32]:
     --------
     >>> same, other = vector_of("a red fox") @ vector_of("Red fox"), vector_of("a red fox") @ vector_of("blue")
     >>> vector_of("red").shape, bool(same > 0.6 > other)
-    ((64,), True)
+    ((256,), True)
     """
     total = np.zeros(dim)
     for word in text.lower().split():
