@@ -25,30 +25,22 @@ class Format(StrEnum):
     JSON = "json"
 
 
+_Target = typer.Argument(metavar="TARGET", help="[b]MODULE:FACTORY[/b], or an HTTP address with --mapping.")
+_Mapping = typer.Option(metavar="FILE", help="Says in TOML how the service at the address is asked.")
+_Thorough = typer.Option(
+    "--thorough", help="Three rounds with more documents, for up to an hour instead of 60 s."
+)
+_Badge = typer.Option(metavar="FILE", help="Write the outcome as an SVG picture.")
+
+
 def attack(
-    target: Annotated[
-        str,
-        typer.Argument(
-            metavar="TARGET",
-            help="[b]MODULE:FACTORY[/b], or an HTTP address with --mapping. It gets documents.",
-        ),
-    ],
-    mapping: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Says in TOML how the service at the address is asked."),
-    ] = None,
-    thorough: Annotated[
-        bool,
-        typer.Option(
-            "--thorough", help="Three rounds with more documents, for up to an hour instead of 60 s."
-        ),
-    ] = False,
+    target: Annotated[str, _Target],
+    mapping: Annotated[Path | None, _Mapping] = None,
+    thorough: Annotated[bool, _Thorough] = False,
     requests: Annotated[int | None, typer.Option(metavar="N", min=1, help="The most requests.")] = None,
     seed: Annotated[int, typer.Option(metavar="N", help="Decides documents and questions.")] = 0,
     form: Annotated[Format, typer.Option("--format", help="How the report is written.")] = Format.TEXT,
-    badge: Annotated[
-        Path | None, typer.Option("--badge", metavar="FILE", help="Write the outcome as an SVG picture.")
-    ] = None,
+    badge: Annotated[Path | None, _Badge] = None,
 ) -> int:
     """Plant documents in any retrieval system, look for what leaks, and remove them again.
 
@@ -61,11 +53,9 @@ def attack(
     from carag.evaluation.attack import attack as attacked
 
     bounds = THOROUGH if thorough else QUICK
-    if requests is not None:
-        bounds = replace(bounds, requests=requests)
-    report = attacked(
-        _target(target, mapping), target, bounds, seed=seed, say=lambda line: warn(line, style="dim")
-    )
+    bounds = replace(bounds, requests=requests or bounds.requests)
+    made = _target(target, mapping)
+    report = attacked(made, target, bounds, seed=seed, say=lambda line: warn(line, style="dim"))
     if form is Format.JSON:
         say_json(page.as_value(report))
     else:
@@ -78,7 +68,7 @@ def attack(
 def _target(named: str, mapping: Path | None) -> Target:
     if named.startswith(("http://", "https://")) != (mapping is not None):
         raise InvalidArgument(
-            f"the target is {quoted(named)}; want MODULE:FACTORY, or an address and its --mapping"
+            f"the target is {quoted(named)}; want MODULE:FACTORY, or an address and --mapping"
         )
     if mapping is not None:
         from carag.evaluation.attack.mapping import HttpTarget
@@ -92,7 +82,5 @@ def _target(named: str, mapping: Path | None) -> Target:
     except (Exception, SystemExit) as error:
         raise InvalidArgument(f"the target {named}: the factory raised {type_and_place(error)}") from error
     if not all(callable(getattr(made, method, None)) for method in ("add", "search")):
-        raise InvalidArgument(
-            f"the target {named}: the factory returned {quoted(made)}; want `add` and `search`"
-        )
+        raise InvalidArgument(f"{named}: the factory returned {quoted(made)}; want `add` and `search`")
     return made

@@ -252,7 +252,7 @@ def test_exit_codes_and_forms(module: str, capsys: pytest.CaptureFixture[str], t
         ("attacked_module:failing", "the factory raised RuntimeError"),
         ("attacked_module:ending", "the factory raised SystemExit"),
         ("attacked_module:bare", "want `add` and `search`"),
-        ("http://127.0.0.1:9", "an address and its --mapping"),
+        ("http://127.0.0.1:9", "an address and --mapping"),
     ],
 )
 def test_a_target_that_cannot_be_made_is_refused(

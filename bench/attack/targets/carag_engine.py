@@ -80,4 +80,6 @@ class target:  # noqa: N801 - the factory that a command names
 
 
 def _session(whom: str | None) -> carag.Session:
-    return carag.Session(role="public", purpose="read", principals=[f"user:{whom}"] if whom else [])
+    return carag.Session(
+        role="public", purpose="read", principals=frozenset([f"user:{whom}"] if whom else [])
+    )

@@ -33,49 +33,37 @@ class target:  # noqa: N801 - the factory that a command names
 
     def __init__(self) -> None:
         self._undo = ExitStack()
-        home = Path(self._undo.enter_context(tempfile.TemporaryDirectory()))
         self._texts: dict[str, str] = {}
+        home = Path(self._undo.enter_context(tempfile.TemporaryDirectory()))
         carag.Engine.open(home / "store", profile="generic", embedder="wordllama").close()
         self._office = Office(home)
         (home / "grants.toml").write_text(_GRANTS)
         with (home / "office.toml").open("a") as settings:
             settings.write('[service.principals]\nsub = "user"\n')
-        port = self._undo.enter_context(self._office.served()).port
-        self._server = Server("http", "127.0.0.1", port)
+        self._port = self._undo.enter_context(self._office.served()).port
 
-    def _sent(self, group: str, whom: str | None, path: str, body: Any = None) -> Any:
+    def _sent(self, whom: str | None, path: str, body: Any = None, group: str = "readers") -> Any:
         headers = {"Content-Type": "application/json", "Idempotency-Key": uuid.uuid4().hex}
         if whom:
             headers["Authorization"] = f"Bearer {self._office.token(whom, group)}"
-        data = None if body is None else json.dumps(body).encode()
-        method = "GET" if body is None else "POST"
-        reply = send(method, self._server, path, headers, data, seconds=60, most=1 << 24)
+        way = ("GET", None) if body is None else ("POST", json.dumps(body).encode())
+        server = Server("http", "127.0.0.1", self._port)
+        reply = send(way[0], server, path, headers, way[1], seconds=60, most=1 << 24)
         if reply.status >= 400:
             raise PermissionError(f"{reply.status} {(reply.body or b'').decode()}")
         return json.loads(reply.body or b"null")
 
     def _ingest(self, body: Any) -> None:
-        job = self._sent("operators", "operator", "/v1/ingest", body)["id"]
-        while (said := self._sent("operators", "operator", f"/v1/jobs/{job}"))["state"] in (
-            "waiting",
-            "running",
-        ):
+        said = self._sent("operator", "/v1/ingest", body, "operators")
+        while said.get("state", "waiting") in ("waiting", "running"):
             time.sleep(0.02)
-        if said["state"] != "done":
-            raise ValueError(str(said))
+            said = self._sent("operator", f"/v1/jobs/{said['id']}", None, "operators")
+        assert said["state"] == "done", said
 
     def add(self, documents: Sequence[Document]) -> None:
         """Bring documents, and wait until they are in."""
         self._texts |= {one.id: one.text for one in documents}
-        rows = [
-            {
-                "id": one.id,
-                "text": one.text,
-                "bits": [],
-                "allow": [f"user:{name}" for name in sorted(one.audience)],
-            }
-            for one in documents
-        ]
+        rows = [{"id": one.id, "text": one.text, "bits": [], "allow": _users(one)} for one in documents]
         self._ingest({"documents": rows})
 
     def relabel(self, name: str, audience: frozenset[str]) -> None:
@@ -88,19 +76,23 @@ class target:  # noqa: N801 - the factory that a command names
 
     def search(self, query: str, k: int, as_whom: str | None) -> list[tuple[str, float]]:
         """Retrieve with a reader's token; without a reader, without a token."""
-        said = self._sent("readers", as_whom, "/v1/retrieve", {"question": query, "k": k})
+        said = self._sent(as_whom, "/v1/retrieve", {"question": query, "k": k})
         return [(one["document_id"], one["similarity"]) for one in said["passages"]]
 
     def get(self, name: str, as_whom: str) -> Any:
         """Explain the document's passage, which tells whether the reader may see it."""
-        said = self._sent("readers", as_whom, "/v1/explain", {"chunk_id": f"{name}:00000"})
+        said = self._sent(as_whom, "/v1/explain", {"chunk_id": f"{name}:00000"})
         return {key: value for key, value in said.items() if key not in ("record", "receipt")}
 
     def ask(self, question: str, as_whom: str) -> Answer:
         """Ask; the answer quotes."""
-        said = self._sent("readers", as_whom, "/v1/ask", {"question": question})
+        said = self._sent(as_whom, "/v1/ask", {"question": question})
         return Answer(said["text"] or said["why"], [one["document_id"] for one in said["citations"]])
 
     def close(self) -> None:
         """Stop the service, and remove the store."""
         self._undo.close()
+
+
+def _users(one: Document) -> list[str]:
+    return [f"user:{name}" for name in sorted(one.audience)]

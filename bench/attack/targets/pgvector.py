@@ -55,8 +55,7 @@ class target:  # noqa: N801 - the factory that a command names
 
     def search_where(self, query: str, k: int, as_whom: str, where: Where) -> list[tuple[str, float]]:
         """Search with a condition of the caller's."""
-        condition = f"{'NOT ' if where.negated else ''}audience && %s"
-        return self._found(query, k, as_whom, condition, (sorted(where.names),))
+        return self._found(query, k, as_whom, "(audience && %s) <> %s", (sorted(where.names), where.negated))
 
     def _found(
         self, query: str, k: int, whom: str | None, where: str, values: tuple[Any, ...]

@@ -26,7 +26,7 @@ class target:  # noqa: N801 - the factory that a command names
     def search(self, query: str, k: int, as_whom: str | None) -> list[tuple[str, float]]:
         """Retrieve as a subject; without a reader, with None in its place."""
         subject = None if as_whom is None else wardowl.Subject(as_whom)
-        return [(one.id, one.score) for one in self._retriever.retrieve(query, subject, k=k).hits]  # type: ignore[arg-type]
+        return [(one.id, one.score) for one in self._retriever.retrieve(query, subject, k=k).hits]
 
     def relabel(self, name: str, audience: frozenset[str]) -> None:
         """Replace the metadata."""

@@ -50,28 +50,24 @@ def _compared(
             yield Finding(repr(one), came, _RIGHT, _SURE)
 
 
-def _became(before: object, after: object, told: bool = True) -> str:
-    return f"{before} became {after}" if told and before != after else ""
+def _field(name: str) -> tuple[Callable[[Seen], bool], Callable[[Probe, Seen, Seen], str]]:
+    """Return what tells whether a search shows a field, and what compares it; an error is another check's matter."""
+
+    def differs(_: Probe, before: Seen, after: Seen) -> str:
+        was, now = getattr(before, name), getattr(after, name)
+        return f"{was} became {now}" if was != now and not after.error else ""
+
+    return lambda seen: getattr(seen, name) is not None, differs
 
 
 def count(probe: Probe) -> Iterator[Finding]:
     """See whether a count changes when hidden documents are added."""
-    yield from _compared(
-        probe,
-        "count",
-        lambda seen: seen.total is not None,
-        lambda _, before, after: _became(before.total, after.total, not after.error),
-    )
+    yield from _compared(probe, "count", *_field("total"))
 
 
 def score(probe: Probe) -> Iterator[Finding]:
     """See whether a row's score changes when hidden documents are added."""
-    yield from _compared(
-        probe,
-        "scores",
-        lambda seen: any(one is not None for one in seen.scores),
-        lambda _, *both: _moved(*both),
-    )
+    yield from _compared(probe, "scores", lambda one: {*one.scores} - {None} != set(), _scores)
 
 
 def order(probe: Probe) -> Iterator[Finding]:
@@ -81,19 +77,17 @@ def order(probe: Probe) -> Iterator[Finding]:
 
 def error(probe: Probe) -> Iterator[Finding]:
     """See whether a search fails because of hidden documents, or fails in another way."""
-    yield from _compared(
-        probe, "reply", bool, lambda _, was, now: _became(was.error or "no error", now.error or "no error")
-    )
+
+    def differs(_: Probe, before: Seen, after: Seen) -> str:
+        said = [one.error or "no error" for one in (before, after)]
+        return " became ".join(said) if before.error != after.error else ""
+
+    yield from _compared(probe, "reply", bool, differs)
 
 
 def suggestion(probe: Probe) -> Iterator[Finding]:
     """See whether suggestions, such as completions, corrections and facets, change when hidden documents are added."""
-    yield from _compared(
-        probe,
-        "suggestions",
-        lambda seen: seen.suggestions is not None,
-        lambda _, before, after: _became(before.suggestions, after.suggestions, not after.error),
-    )
+    yield from _compared(probe, "suggestions", *_field("suggestions"))
 
 
 def statistics(probe: Probe) -> Iterator[Finding]:
@@ -112,6 +106,10 @@ def statistics(probe: Probe) -> Iterator[Finding]:
         after = _steady(probe, question)
         if came := _reordered(probe, before, after) or _moved(before, after):
             yield Finding(f"{question!r}, hidden documents that {what}", came, _RIGHT, _SURE)
+
+
+def _scores(_: Probe, before: Seen, after: Seen) -> str:
+    return _moved(before, after)
 
 
 def _moved(before: Seen, after: Seen) -> str:
