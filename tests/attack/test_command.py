@@ -187,7 +187,7 @@ def test_nor_one_that_does_not_answer(mapping: Path) -> None:
         ('"/ask"', '"ask"', "ask.path must begin with a slash"),
         ('hits = "result.hits"\n', "", "search.hits is missing"),
         ('bob = "of bob"', 'bob = "of bob", cy = "1"', "people names 3 readers"),
-        ('"$ANN"', '"$NO_SUCH_VARIABLE"', "NO_SUCH_VARIABLE, which is not set"),
+        ('"$ANN"', '"$NO_SUCH_VARIABLE"', "NO_SUCH_VARIABLE, which the environment does not set"),
         ("[search]", "[search", "mapping.toml: "),
     ],
 )

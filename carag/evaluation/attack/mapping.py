@@ -37,6 +37,7 @@ _SECTIONS: Final[dict[str, set[str]]] = {
 _NEEDED: Final = {"hits", "id", "answer"}
 _NAMES: Final = {*("whom", "query", "k", "id", "text", "audience", "vector", "names")}
 _PLACE: Final = re.compile(r"\{(\w+)\}")
+_VARIABLE: Final = re.compile(r"\$(\w+)")
 _SECONDS: Final = 30.0
 _MOST: Final = 8 << 20
 _BAD: Final = 400
@@ -133,7 +134,8 @@ class HttpTarget:
         values["whom"] = self._people.get(whom, whom)
         path = _PLACE.sub(lambda found: quote(str(values[found[1]]), safe=""), said["path"])
         # What is None, which is a reader that was not named, is left out.
-        headers = _filled({**self._headers, **said.get("headers", {})}, values)
+        own = {name: _secret(str(one)) for name, one in said.get("headers", {}).items()}
+        headers = _filled({**self._headers, **own}, values)
         body = None
         if "body" in said:
             body = json.dumps(_filled(said["body"], values)).encode()
@@ -170,12 +172,10 @@ def _check(file: Path, said: Mapping[str, Any], people: Mapping[str, str]) -> No
 
 
 def _secret(value: str) -> str:
-    """Return a value, or that of the environment's variable if it begins with a dollar sign."""
-    if not value.startswith("$"):
-        return value
-    if value[1:] not in os.environ:
-        raise InvalidArgument(f"the mapping names the environment's variable {value[1:]}, which is not set")
-    return os.environ[value[1:]]
+    """Put in the values of the environment's variables that follow a dollar sign."""
+    if missing := sorted({*_VARIABLE.findall(value)} - os.environ.keys()):
+        raise InvalidArgument(f"the mapping names {', '.join(missing)}, which the environment does not set")
+    return _VARIABLE.sub(lambda found: os.environ[found[1]], value)
 
 
 def _filled(template: Any, values: Mapping[str, Any]) -> Any:
