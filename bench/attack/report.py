@@ -27,8 +27,8 @@ What the page says of a system is what was run and seen in this set-up, and noth
 - *files* looks for texts and vectors after the calls in the target's file. Other steps that an operator could take,
   such as `chroma vacuum`, were not taken.
 - *time* is one timing on one machine. That nothing was found does not prove that nothing is there.
-- Chroma, Redis and `pgvector_hnsw` search a graph; the other targets scan. PostgreSQL was told not to scan the table of
-  `pgvector_hnsw`, because its planner would scan so few rows.
+- Chroma, Redis, `pgvector_hnsw` and `pgvector_iterative` search a graph; the other targets scan. PostgreSQL was told
+  not to scan the tables of these two, because its planner would scan so few rows.
 
 """
 

@@ -26,7 +26,7 @@ GRANT SELECT ON attacked TO reader;
 class target:  # noqa: N801 - the factory that a command names
     """A table without an index on vectors, which its owner writes and an account without rights reads."""
 
-    indexed = False
+    indexed, scans = False, "off"
 
     def __init__(self) -> None:
         self._owner = psycopg.connect(server().url, autocommit=True)
@@ -34,9 +34,8 @@ class target:  # noqa: N801 - the factory that a command names
         self._reader = psycopg.connect(server().as_account("reader"), autocommit=True)
         if self.indexed:
             self._owner.execute("CREATE INDEX ON attacked USING hnsw (v vector_cosine_ops)")
-            self._reader.execute(
-                "SET enable_seqscan = off"
-            )  # so that so few rows are searched through the graph
+            # so that so few rows are searched through the graph
+            self._reader.execute(f"SET enable_seqscan = off; SET hnsw.iterative_scan = {self.scans}")
 
     def add(self, documents: Sequence[Document]) -> None:
         """Insert rows, or update them."""

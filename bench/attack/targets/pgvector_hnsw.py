@@ -1,4 +1,4 @@
-"""PostgreSQL with pgvector and row-level security, as before, and with pgvector's graph at its defaults."""
+"""PostgreSQL with pgvector and row-level security, and with pgvector's graph at its defaults."""
 
 from __future__ import annotations
 

@@ -56,11 +56,17 @@ class target:  # noqa: N801 - the factory that a command names
 
     def files(self) -> list[Path]:
         """Have the append-only file written again, and return the files."""
-        while self._client.info("persistence")["aof_rewrite_in_progress"]:
-            time.sleep(0.01)
+        self._wait()
         self._client.bgrewriteaof()
+        self._wait()
         self._server.wait_for_removals()
         return [one for one in Path(self._home.name).rglob("*") if one.is_file()]
+
+    def _wait(self) -> None:
+        while (said := self._client.info("persistence"))["aof_rewrite_in_progress"] or said[
+            "aof_rewrite_scheduled"
+        ]:
+            time.sleep(0.01)
 
     def close(self) -> None:
         """Stop the server."""
