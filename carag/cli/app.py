@@ -43,7 +43,7 @@ _NOT_CONFIGURED: Final = {
     ("policy", "show"),
     ("audit", "consistency"),
 }
-"""Commands that read no settings file: an auditor's, and those where ``--store`` is one of two alternatives."""
+"""Commands that read no settings file: an auditor's, those where ``--store`` is one of two alternatives, and those without a store."""
 
 
 def _version(wanted: bool) -> None:
