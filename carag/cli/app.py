@@ -43,7 +43,7 @@ _NOT_CONFIGURED: Final = {
     ("policy", "show"),
     ("audit", "consistency"),
 }
-"""Commands that read no settings file: an auditor's, those where ``--store`` is one of two alternatives, and those without a store."""
+"""Commands that read no settings file: an auditor's, those that need no store, or where it is one of two choices."""
 
 
 def _version(wanted: bool) -> None:
