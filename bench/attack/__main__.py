@@ -75,8 +75,8 @@ def main() -> None:
         words = ["--one", name, "--seed", given.seed, *(["--thorough"] if given.thorough else [])]
         began = about()
         rows[name] = child("bench.attack", *words) | {"about": began}
-    rows = {name: rows[name] for name in TARGETS if name in rows}
-    kept.write_text(json.dumps(rows, indent=1) + "\n", "utf-8")
+        rows = {name: rows[name] for name in TARGETS if name in rows}
+        kept.write_text(json.dumps(rows, indent=1) + "\n", "utf-8")
     write(report([*rows.values()]), HERE / "RESULTS.md")
 
 
