@@ -55,7 +55,7 @@ class target:  # noqa: N801 - the factory that a command names
 
     def _ingest(self, body: Any) -> None:
         said = self._sent("operator", "/v1/ingest", body, "operators")
-        while said.get("state", "waiting") in ("waiting", "running"):
+        while said["state"] not in ("done", "failed"):
             time.sleep(0.02)
             said = self._sent("operator", f"/v1/jobs/{said['id']}", None, "operators")
         assert said["state"] == "done", said
