@@ -28,6 +28,8 @@ OTHERS = {
     "carag/service/owner.py": 1,
     "bench/ranking/peers.py": 1,
     "bench/ann/peers/lists.py": 3,
+    "bench/attack/targets/lancedb_rows.py": 1,
+    "bench/attack/targets/pgvector.py": 2,
     "bench/erasing/files.py": 1,
     "bench/erasing/peers.py": 2,
 }

@@ -114,6 +114,7 @@ SUB_ROOMS: dict[str, dict[str, set[str]]] = {
         "searched": set(),
         "models": set(),
         "regulatory": set(),
+        "attack": set(),
         "judge": set(),
         "paid": {"judge"},
         "statistics": {"row"},
@@ -127,7 +128,7 @@ SUB_ROOMS: dict[str, dict[str, set[str]]] = {
 }
 MAX_ROOMS = 17
 MAX_LOOSE = 8  # modules of carag/ that stand in no room
-MAX_FILES = 25  # in a folder
+MAX_FILES = 26  # in a folder
 MAX_FUNCTION = 60  # lines of a body
 MAX_METHODS = 20
 MAX_LOADED = 242  # modules of carag that `carag.Engine` loads

@@ -36,7 +36,7 @@ _NAMED: Final = 10
 class Exit(IntEnum):
     """Exit codes: 64, 65, 70 and 75 as in ``sysexits.h``; 130 and 141 are 128 plus the signal.
 
-    Only a failed cryptographic check ends in 1.
+    Only a failed cryptographic check ends in 1, and an attack on a system (``carag attack``) that found something.
     """
 
     OK = 0  # answered, verified or done

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 import carag
-from carag.cli import ask, audit, bench, documents, gate, groups, ingest, metric, policy, store, trust
+from carag.cli import ask, attack, audit, bench, documents, gate, groups, ingest, metric, policy, store, trust
 from carag.cli._output import Exit, flush, logging_shown, say, warn
 from carag.cli.erasing import due, subject
 from carag.errors import CaragError, CorruptFile, InvalidArgument, Refused, StoreLocked, type_and_place
@@ -37,12 +37,13 @@ _DEBUG: Final = "CARAG_DEBUG"
 _NOT_CONFIGURED: Final = {
     ("verify",),
     ("receipt",),
+    ("attack",),
     ("bench",),
     ("metric",),
     ("policy", "show"),
     ("audit", "consistency"),
 }
-"""Commands that read no settings file: an auditor's, and those where ``--store`` is one of two alternatives."""
+"""Commands that read no settings file: an auditor's, those that need no store, or where it is one of two choices."""
 
 
 def _version(wanted: bool) -> None:
@@ -107,6 +108,7 @@ for _command in (
     store.share,
     documents.erase,
     trust.trust,
+    attack.attack,
 ):
     app.command()(_command)
 

@@ -1,4 +1,4 @@
-"""Exit code 1 says that a cryptographic check failed, and nothing else ever does."""
+"""Exit code 1 says that a cryptographic check failed or that ``carag attack`` found something; no error ends in it."""
 
 from __future__ import annotations
 

@@ -1,0 +1,1 @@
+"""Targets for ``carag attack``: each module's ``target`` makes one, with the system's own documented filter."""
