@@ -63,7 +63,7 @@ Stores of documents of one chunk each, vectors of {dim} dimensions from a hash o
 neighbourhoods, so that graphs are costly to build. *Parts* are timed on copies: consolidating the index without these
 rows, saving it, and one VACUUM of `corpus.db`. *Beside questions*: another thread asks `retrieve` without a pause; the
 figures describe the questions that it met. The goal for 100 documents is {most_times:g} × one consolidation. Parts and
-erasures alone are seconds of the processor; those of 22,000 chunks are of the clock, on an idle machine. The store of
+erasures alone are seconds of the processor; those of 22,000 chunks are by the clock, on an idle machine. The store of
 221,000 chunks was measured beside other work, which lengthens what questions take.
 
 {cost}
