@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import zipfile
 import venv
 from pathlib import Path
 
@@ -119,6 +120,14 @@ def test_a_model_that_is_not_installed_is_named_before_anything_is_stored(
     said = engine.run("carag", "bench", "edgar", "--quick", "--out", "out", code=70).stderr
     assert "pip install 'carag-engine[bench,models]'" in said
     assert [] == list(engine.cwd.glob("out"))
+
+
+def test_the_wheel_holds_the_reader_with_its_card(wheel: Path) -> None:
+    """Its weights are those whose hash the code names."""
+    folder = "carag/generation/reader"
+    with zipfile.ZipFile(wheel) as packed:
+        assert f"{folder}/CARD.md" in packed.namelist()
+        assert (ROOT / folder / "weights.npz").read_bytes() == packed.read(f"{folder}/weights.npz")
 
 
 def test_the_benchmark_runs_from_the_wheel(complete: Environment) -> None:

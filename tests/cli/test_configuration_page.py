@@ -121,7 +121,9 @@ def test_every_key_is_there_with_its_type_and_default(title: str, schema: Any) -
             assert kind == "list of text"
         else:
             assert kind in (
-                {"table"} if name in ("embedder", "generator", "reranker", "service") else {"path", "text"}
+                {"table"}
+                if name in ("embedder", "generator", "reranker", "passage_reader", "service")
+                else {"path", "text"}
             ), name
 
 

@@ -218,7 +218,13 @@ def test_a_successor_is_not_shown_to_who_left_its_group_while_the_model_wrote(tm
         return f"{passages[0].text} [1]"
 
     clock, text = Clock(), "1. The limit of a wallet is {} crowns."
-    given = {"profile": "circulars", "embedder": Counting(), "clock": clock, "gate": ConfidenceGate(-1)}
+    given = {
+        "profile": "circulars",
+        "embedder": Counting(),
+        "clock": clock,
+        "gate": ConfidenceGate(-1),
+        "reader": "none",
+    }
     ana = Session(role="analyst", purpose="research", principals={"user:ana"})
     seen = []
     for generator in ("extractive", writes):

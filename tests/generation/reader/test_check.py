@@ -225,7 +225,7 @@ def test_the_threshold_of_the_reader_comes_before_that_of_the_profile() -> None:
         (Scored([], threshold=float("nan")), "threshold is nan"),
         (Scored([], threshold=0.5, fingerprint="f" * 195), "share one field of a record"),
     ],
-    ids=str,
+    ids=lambda one: one if isinstance(one, str) else type(one).__name__,
 )
 def test_what_is_not_a_reader_with_a_threshold_is_refused(reader: Any, why: str) -> None:
     with pytest.raises(InvalidArgument, match=why):
