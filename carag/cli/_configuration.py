@@ -69,8 +69,8 @@ store = {store}
 ## The reranker, which puts the passages found in order before a generator reads them. It is sent their texts.
 # reranker = {{ name = "jina:MODEL", url = "http://127.0.0.1:8080/v1" }}
 
-## The reader, which declines a question that the first passages are unlikely to answer; "none" asks no reader.
-# passage_reader.name = "none"
+## A reader, which declines a question that the first passages are unlikely to answer.
+# passage_reader.name = "carag-reader-1"
 
 ## How long records must be kept: {classes}.
 # retain = "{default}"

@@ -66,7 +66,7 @@ PassageReaderName = Annotated[
         metavar="NAME",
         envvar="CARAG_PASSAGE_READER",
         help="What reads the first passages, and declines what they are unlikely to answer: [b]carag-reader-1[/b], "
-        "[b]onnx:FOLDER[/b] or [b]MODULE:FACTORY[/b]; [b]none[/b] asks no reader. By default, what the profile says.",
+        "[b]onnx:FOLDER[/b] or [b]MODULE:FACTORY[/b]. Default: none.",
     ),
 ]
 Key = Annotated[

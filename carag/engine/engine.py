@@ -187,8 +187,7 @@ class Engine:
         reader : str or object, optional
             Reads the first three passages beside a question that the gate passes, and declines what they are unlikely
             to answer: ``"carag-reader-1"``, ``"onnx:FOLDER"``, or an object of your own
-            (:mod:`carag.generation.reader`); ``"none"`` asks no reader. By default, what the profile says: that of
-            circulars has ``"carag-reader-1"``. If its files are missing, :meth:`ask` raises.
+            (:mod:`carag.generation.reader`); none by default. If a model file is missing, :meth:`ask` raises.
         authorizer : Authorizer or Authority, optional
             Asked about the documents found before any text leaves (:mod:`carag.retrieval.authority`); it can only
             remove. An ``Authority`` also states a time limit, and for how long a verdict is used again.

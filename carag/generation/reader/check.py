@@ -20,10 +20,6 @@ if TYPE_CHECKING:
     from carag.retrieval.evidence import Passage
 
 
-NO_READER: Final = "none"
-"""The name that stands for answering without a reader."""
-OWN: Final = "carag-reader-1"
-"""The reader that ships; a profile that states a threshold for it has it on."""
 READ: Final = 3
 """Passages that are read, from the first."""
 _LATIN: Final = "\u024f"
@@ -74,17 +70,13 @@ def is_english(question: str) -> bool:
 
 
 def check_for(given: object, profile: Profile) -> AnswerCheck | None:
-    """Return the check by a reader, by name or a user's own; None for :data:`NO_READER`.
-
-    - ``given``: None for what the profile says.
+    """Return the check by a reader, by name or a user's own; None without one.
 
     Raises InvalidArgument if neither reader nor profile states a threshold, or as :func:`reader_by_name` does.
     """
-    thresholds = reader_thresholds_of(profile)
     if given is None:
-        given = OWN if OWN in thresholds else NO_READER
-    if given == NO_READER:
         return None
+    thresholds = reader_thresholds_of(profile)
     reader = own_reader(reader_by_name(given) if isinstance(given, str) else given)
     threshold = thresholds.get(reader.name) if reader.threshold is None else reader.threshold
     if threshold is None:

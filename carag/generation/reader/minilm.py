@@ -85,5 +85,5 @@ class MiniLmReader:
             return Pairs(), Graph(content)
         except ModelUnavailable as absent:
             raise ModelUnavailable(
-                f"the reader {self.name}: {absent}; to answer without it, open the store with the reader 'none'"
+                f"the reader {self.name}: {absent}; to answer without it, open the store without a reader"
             ) from absent
