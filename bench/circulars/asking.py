@@ -100,9 +100,7 @@ def ingested(home: Path, circulars: bytes, embedder: str, ids: Sequence[str]) ->
 def _rows(store: Path, embedder: str, ids: Sequence[str], questions: Sequence[Asked]) -> Iterator[Row]:
     """Ask without a gate and without a reader."""
     place = {one: number for number, one in enumerate(ids)}
-    with Engine.open(
-        store, ranker=OWN, gate=ConfidenceGate(-1.0), reader="none", clock=lambda: NOW
-    ) as engine:
+    with Engine.open(store, ranker=OWN, gate=ConfidenceGate(-1.0), clock=lambda: NOW) as engine:
         for role, purpose in CELLS:
             session = Session(role=role, purpose=purpose)
             for one in questions:

@@ -120,7 +120,6 @@ def _retrieved(store: Path, asked: Sequence[Asked]) -> Iterator[Row]:
         ranker=OWN,
         generator=watching,
         gate=ConfidenceGate(-1.0),
-        reader="none",
         clock=lambda: NOW,
     ) as engine:
         for one in asked:

@@ -57,9 +57,7 @@ def opened(profile: str, work: Path) -> Engine:
     """Open the store of a profile, and fill it if it is new."""
     home = work / profile
     is_new = not (home / "store").exists()
-    engine = Engine.open(
-        home / "store", profile=profile, embedder="wordllama", reader="none", clock=lambda: NOW
-    )
+    engine = Engine.open(home / "store", profile=profile, embedder="wordllama", clock=lambda: NOW)
     if is_new and profile == "generic":
         engine.add([memo(one["id"], one["text"]) for one in rows_of("documents.jsonl")])
     elif is_new:

@@ -223,7 +223,6 @@ def test_a_successor_is_not_shown_to_who_left_its_group_while_the_model_wrote(tm
         "embedder": Counting(),
         "clock": clock,
         "gate": ConfidenceGate(-1),
-        "reader": "none",
     }
     ana = Session(role="analyst", purpose="research", principals={"user:ana"})
     seen = []

@@ -19,7 +19,7 @@ NOW = datetime(2026, 11, 2, tzinfo=UTC)
 
 
 def opened(home: Path, profile: str = "circulars") -> Engine:
-    return Engine.open(home, profile=profile, embedder="wordllama", reader="none", clock=lambda: NOW)
+    return Engine.open(home, profile=profile, embedder="wordllama", clock=lambda: NOW)
 
 
 @pytest.fixture(scope="session")
