@@ -391,7 +391,7 @@ def _show_report(report: IngestReport, kind: str) -> None:
         )
     for reason, count in sorted(report.quarantined.items()):
         say(f"  quarantined {count:>6}  {reason}")
-    _show_problems(report.problems)
+    show_problems(report.problems)
 
 
 def _show_fetched(report: FetchReport, folder: Path) -> None:
@@ -407,12 +407,13 @@ def _show_fetched(report: FetchReport, folder: Path) -> None:
         say(f"{report.beyond} links were not followed: the run has reached its limit of addresses.")
     for one in report.gone:
         warn(f"  gone since {one.since}: {one.file}: {one.url}: {one.why}")
-    _show_problems(report.problems)
+    show_problems(report.problems)
     if report.paused:
         warn(f"{report.paused}; {report.left} addresses are left for the next run", style="red")
 
 
-def _show_problems(problems: Sequence[str]) -> None:
+def show_problems(problems: Sequence[str]) -> None:
+    """Print the first problems, and how many more there are."""
     for problem in problems[:_SHOWN]:
         warn(f"  {problem}")
     if len(problems) > _SHOWN:
@@ -450,7 +451,7 @@ def _show_sync(report: SyncReport) -> None:
         say(f"  {one}")
     for reason, count in sorted(report.quarantined.items()):
         say(f"  quarantined {count:>6}  {reason}")
-    _show_problems(report.problems)
+    show_problems(report.problems)
     for file in report.left:
         warn(f"  {file}: changed while it was read; left for the next run")
     if report.stopped:

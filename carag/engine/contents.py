@@ -200,7 +200,7 @@ class Contents:
         return self._written("DOCUMENTS_ADDED", writing).of_store(self._collection.store.documents.counts())
 
     def read_by(self, reader: str) -> list[str]:
-        """Return the ids of the documents that a reader made (:attr:`carag.Document.read_by`) and that are not removed."""
+        """Return the ids of documents that a reader made (:attr:`carag.Document.read_by`), without those removed."""
         last = dict(self._collection.store.documents.stated())  # the last version of each
         return [one for one, facts in last.items() if facts.get("read_by") == reader and not facts["removed"]]
 

@@ -44,7 +44,7 @@ _MAX_FACTS: Final = 256
 """Greatest number of facts that a document may state."""
 _MAX_LISTED: Final = 1000
 """Greatest number of values in one fact, and of a document's names and acts."""
-_FIELD: Final = re.compile("[a-z][a-z0-9_]*", re.ASCII)
+FIELD: Final = re.compile("[a-z][a-z0-9_]*", re.ASCII)
 _LANGUAGE: Final = re.compile("[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*", re.ASCII)
 
 
@@ -141,8 +141,8 @@ class Document:
         The reader that extracted the text from a file, with its version, such as ``"pdf/2"``, so that a store can tell
         which documents an earlier reader read.
     vectors : (n, dim) float32 or float16, optional
-        A vector for each passage, which is then not embedded: n >= 1 rows, finite and none of them zero. Rows are scaled
-        to length 1, so similarity is the cosine. A float32 copy is kept, which cannot be written to.
+        A vector for each passage, which is then not embedded: n >= 1 rows, finite and none of them zero. Rows are
+        scaled to length 1, so similarity is the cosine. A float32 copy is kept, which cannot be written to.
     embedded_by : str, optional
         The name of the model that made the vectors, which must be the name of the store's embedder; only with them.
     cuts : iterable of int
@@ -258,7 +258,7 @@ class Document:
             return None
         check_label(f"embedded_by {what}, the model that made its vectors,", self.embedded_by)
         passages = self.passages
-        if self.cuts and [*self.cuts][0] != 0:
+        if next(iter(self.cuts), 0) != 0:
             raise InvalidArgument(f"the first of the cuts {what} is not 0; want every character in a passage")
         if blank := [at for at, one in enumerate(passages) if not one.strip()]:
             raise InvalidArgument(f"passage {blank[0]} {what} has no text; leave it and its vector out")
@@ -294,7 +294,7 @@ def _metadata(what: str, metadata: object) -> Mapping[str, Scalar]:
     found = _mapping(f"metadata {what}", metadata, _MAX_FIELDS)
     for name, value in found.items():
         check_label(f"a field's name in the metadata {what}", name)
-        if not _FIELD.fullmatch(name):
+        if not FIELD.fullmatch(name):
             raise InvalidArgument(
                 f"metadata {what} has a field {quoted(name)}; want lower-case letters, digits and _, as in case_number"
             )
@@ -381,8 +381,10 @@ def _vectors(name: str, vectors: object, passages: int) -> NDArray[np.float32]:
     if not isinstance(vectors, np.ndarray) or vectors.dtype not in (np.float32, np.float16):
         kind = vectors.dtype if isinstance(vectors, np.ndarray) else type(vectors).__name__
         raise InvalidArgument(f"{name} are {kind}; want an array of float32 or float16")
-    if vectors.ndim != 2 or vectors.shape[0] != passages or not vectors.shape[1]:  # noqa: PLR2004 - rows and columns
-        raise InvalidArgument(f"{name} have the shape {vectors.shape}; want one row for each of {passages} passages")
+    if vectors.ndim != 2 or vectors.shape[0] != passages or not vectors.shape[1]:
+        raise InvalidArgument(
+            f"{name} have the shape {vectors.shape}; want one row for each of {passages} passages"
+        )
     found = np.array(vectors, np.float32)
     usable = np.isfinite(found).all(axis=1) & found.any(axis=1)
     if bad := np.flatnonzero(~usable).tolist():

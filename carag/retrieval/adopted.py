@@ -75,7 +75,7 @@ class AdoptedEmbedder:
         """Embed a question."""
         if self._encode is None:
             raise InvalidArgument(
-                f"this store holds vectors of {self.name!r}, made elsewhere, and nothing here can embed a text; open it "
-                f"with embedder=AdoptedEmbedder({self.name!r}, {self.dim}, encode=...), a function that calls this model"
+                f"this store holds vectors of {self.name!r}, made elsewhere, and nothing here can embed a text; open "
+                f"it with embedder=AdoptedEmbedder({self.name!r}, {self.dim}, encode=...), where encode calls this model"
             )
         return self._encode(text)
