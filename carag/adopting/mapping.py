@@ -45,7 +45,7 @@ class Mapping(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
-    version: Literal[1] = Field(1, alias="schema")
+    version: Literal[1] = Field(default=1, alias="schema")
     model: _Name | None = None
     """The model that made the vectors; by default the embedder that is given."""
     id: _Name = "id"

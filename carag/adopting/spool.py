@@ -112,28 +112,23 @@ class Spool:
     def documents(self, model: str) -> Iterator[Document | NotMade]:
         """Yield documents whose vectors a model made, and problems: first those of rows.
 
-        A document about which its rows disagree, or state what cannot be read, is shared with no one, so that no
+        A document whose rows disagree, are there twice or state what cannot be read is shared with no one, so that no
         earlier label of it stays open.
         """
         yield from map(NotMade, self.problems)
         for id_, several in groupby(self._sql.execute(_READ), key=lambda row: str(row[0])):
-            rows = [row[1:] for row in several]
-            yield from (
-                NotMade(f"row {quoted(one)} is there {times} times, so it is left out; want each id once")
-                for one, *_, times in rows
-                if times > 1
-            )
-            if once := [(text, vector, stated) for _, text, vector, stated, times in rows if times == 1]:
-                yield from self._made(id_, once, model)
+            yield from self._made(id_, [row[1:] for row in several], model)
 
     def _made(
-        self, id_: str, rows: Sequence[tuple[str, bytes, str]], model: str
+        self, id_: str, rows: Sequence[tuple[str, str, bytes, str, int]], model: str
     ) -> Iterator[Document | NotMade]:
-        texts, bytes_, stated = zip(*rows, strict=True)
+        ids, texts, bytes_, stated, times = zip(*rows, strict=True)
         vectors = np.frombuffer(b"".join(bytes_), np.float32).reshape(len(texts), -1)
         own: dict[str, Any] = {"id": id_, "read_by": self.name}
         try:
-            yield Document.of_passages(texts, vectors, model, **arguments_of(_agreed(stated)), **own)
+            yield Document.of_passages(
+                texts, vectors, model, **arguments_of(_agreed(ids, stated, times)), **own
+            )
         except InvalidArgument as error:
             yield NotMade(visible_line(f"document {quoted(id_)}: {error}"))
             try:
@@ -148,7 +143,12 @@ def _name(what: str, name: object) -> str:
     raise InvalidArgument(f"{what} is {quoted(name)}; want text or a number")
 
 
-def _agreed(stated: Iterable[str]) -> dict[str, Any]:
+def _agreed(ids: Iterable[str], stated: Iterable[str], times: Iterable[int]) -> dict[str, Any]:
+    """Return what all rows of a document state; InvalidArgument if one row is there twice, or they differ."""
+    if twice := [(one, count) for one, count in zip(ids, times, strict=True) if count > 1]:
+        raise InvalidArgument(
+            f"row {quoted(twice[0][0])} is there {twice[0][1]} times, so no one may see it; want each id once"
+        )
     first, *others = set(stated)
     if others:
         raise InvalidArgument(

@@ -76,6 +76,6 @@ class AdoptedEmbedder:
         if self._encode is None:
             raise InvalidArgument(
                 f"this store holds vectors of {self.name!r}, made elsewhere, and nothing here can embed a text; open "
-                f"it with embedder=AdoptedEmbedder({self.name!r}, {self.dim}, encode=...), where encode calls this model"
+                f"it with embedder=AdoptedEmbedder({self.name!r}, {self.dim}, encode=...), which calls this model"
             )
         return self._encode(text)

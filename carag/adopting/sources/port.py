@@ -65,7 +65,8 @@ class Opened(NamedTuple):
 
 def row_of(fields: dict[str, Any], wanted: Wanted) -> Row:
     """Make a row of fields, which are used up."""
-    return Row(*(fields.pop(name, None) for name in wanted), fields)
+    id_, text, vector = (fields.pop(name, None) for name in wanted)
+    return Row(id_, text, vector, fields)
 
 
 def chosen(asked: str, names: Sequence[str]) -> str:
