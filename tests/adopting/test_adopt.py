@@ -89,7 +89,8 @@ def test_a_document_that_its_source_no_longer_states_clearly_is_closed(tmp_path:
             taken(engine, row(), row("b"), mapping=mapping)
             assert set(found(engine)) == {"a:00000", "b:00000"}
             report = taken(engine, *now, row("b"), mapping=mapping)
-            assert report.changed == 1 and report.problems
+            assert report.changed == 1
+            assert report.problems
             assert set(found(engine)) == {"b:00000"}
 
 
@@ -139,11 +140,13 @@ def test_only_documents_of_the_source_vanish_from_it(tmp_path: Path) -> None:
 
 def test_vectors_of_another_model_or_length_are_refused_and_nothing_is_stored(tmp_path: Path) -> None:
     with opened(tmp_path) as engine:
-        with spooled(Listed(row()), Mapping()) as spool:
-            with pytest.raises(
+        with (
+            spooled(Listed(row()), Mapping()) as spool,
+            pytest.raises(
                 InvalidArgument, match="were made by 'other', and the store's embedder is 'angles'"
-            ):
-                adopt(engine, spool, "other")
+            ),
+        ):
+            adopt(engine, spool, "other")
         with pytest.raises(
             InvalidArgument, match="have 2 components, and those of the store's embedder 'angles' have 3"
         ):
@@ -218,9 +221,11 @@ def test_a_store_without_the_model_refuses_questions(index: str, capsys: pytest.
     )
     assert "the store was written with 'angles'" in capsys.readouterr().err
     session = Session(role="public", purpose="read")
-    with Engine.open("store", embedder=AdoptedEmbedder("angles", DIM)) as engine:
-        with pytest.raises(InvalidArgument, match="nothing here can embed a text"):
-            engine.ask("What?", session)
+    with (
+        Engine.open("store", embedder=AdoptedEmbedder("angles", DIM)) as engine,
+        pytest.raises(InvalidArgument, match="nothing here can embed a text"),
+    ):
+        engine.ask("What?", session)
     with Engine.open("store", embedder=AdoptedEmbedder("angles", DIM, encode=lambda _: [0, 1, 0])) as engine:
         assert ["r0:00000"] == [one.chunk_id for one in engine.retrieve("What?", session).passages]
     with pytest.raises(InvalidArgument, match="written with 'angles'"):
@@ -245,7 +250,8 @@ def test_what_cannot_be_read_is_said_and_leaves_no_store(
     Path("two.jsonl").write_text("".join(Path("rows.jsonl").read_text().splitlines(keepends=True)[:2]))
     assert run(["adopt", *words, *WORDS]) == Exit.BAD_INPUT
     error = capsys.readouterr().err
-    assert said in error and "secret" not in error
+    assert said in error
+    assert "secret" not in error
     assert not Path("store").exists()
 
 

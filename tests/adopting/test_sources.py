@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import hashlib
 from itertools import cycle, product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 
+from bench.adopting.peers import MAPPING, NAME, SOURCES, Written, quiet
+from bench.adopting.peers import drawn as drawn_rows
 from carag import Engine, Session
 from carag.adopting import Mapping, adopt, source_of, spooled
 from carag.errors import MissingExtra
 from carag.retrieval import AdoptedEmbedder
-from tests.adopting.peers import DIM, MAPPING, SOURCES, drawn, quiet
 from tests.sizes import examples
 from tests.test_extras import without
 
@@ -21,10 +23,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from carag.adopting import AdoptReport
-    from tests.adopting.peers import Written
     from tests.postgres import PostgresRun
 
-ROWS, K = 300, 10
+ROWS, K, DIM = 300, 10, 16
 QUESTIONS = examples(1_000) // 4
 CELLS = {
     ("public", "read"): lambda row: (
@@ -49,6 +50,14 @@ WHERE: list[tuple[dict[str, Any] | None, Any]] = [
 POLICIES = [*product(CELLS, WHERE)]
 assert 20 == len(POLICIES)
 
+PACKAGES = {
+    "pgvector": ("psycopg", "psycopg"),
+    "chroma": ("chromadb", "chromadb"),
+    "qdrant": ("qdrant_client", "qdrant-client"),
+    "lancedb": ("lancedb", "lancedb"),
+    "faiss": ("faiss", "faiss-cpu"),
+}
+
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 
@@ -57,9 +66,44 @@ def kind(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
+class Peer:
+    """A source that its own library writes, and that nobody writes to afterwards."""
+
+    def __init__(self, kind: str, folder: Path, run: PostgresRun | None) -> None:
+        self._kind, self._folder, self._run = kind, folder, run
+
+    def write(self, rows: list[dict[str, Any]]) -> Written:
+        if self._run is None:
+            return SOURCES[self._kind](rows, self._folder)
+        self._database = self._run.database()
+        written = SOURCES[self._kind](rows, self._folder, self._database.url)
+        role = f"only_{self._database.name}"  # whose writes would fail
+        with self._database.connect() as admin:
+            admin.execute(f"CREATE ROLE {role} LOGIN")
+            admin.execute(f"GRANT SELECT ON {NAME} TO {role}")
+        return written._replace(address=written.address.replace("//postgres@", f"//{role}@"))
+
+    def state(self) -> object:
+        """Return every row's version, or the hash of each file."""
+        if self._run is not None:
+            with self._database.connect() as admin:
+                return admin.execute(
+                    f"SELECT xmin::text, ctid::text, id FROM {NAME} ORDER BY ctid"
+                ).fetchall()
+        files = sorted(one for one in self._folder.rglob("*") if one.is_file())
+        return [(one, hashlib.sha256(one.read_bytes()).digest()) for one in files]
+
+
 @pytest.fixture
-def run(kind: str, request: pytest.FixtureRequest) -> PostgresRun | None:
-    return request.getfixturevalue("postgres_run") if kind == "pgvector" else None
+def peer(kind: str, tmp_path: Path, request: pytest.FixtureRequest) -> Peer:
+    package, reason = PACKAGES[kind]
+    pytest.importorskip(package, reason=f"pip install {reason}")
+    run = request.getfixturevalue("postgres_run") if kind == "pgvector" else None
+    return Peer(kind, tmp_path / "source", run)
+
+
+def drawn(rows: int) -> list[dict[str, Any]]:
+    return drawn_rows(rows, DIM)
 
 
 def questions() -> Iterator[Any]:
@@ -102,25 +146,22 @@ def same(found: list[tuple[str, float]], wanted: list[tuple[str, float]]) -> boo
     )
 
 
-def test_every_question_finds_what_filtering_first_finds(
-    kind: str, run: PostgresRun | None, tmp_path: Path
-) -> None:
+def test_every_question_finds_what_filtering_first_finds(peer: Peer, tmp_path: Path) -> None:
     """Under each of 20 policies; and without a policy's limits, what the source's own exact search finds."""
     rows = drawn(ROWS)
-    written = SOURCES[kind](rows, tmp_path / "source", run)
-    names = [row["id"].partition("/")[2] if kind == "qdrant" else row["id"] for row in rows]
+    written = peer.write(rows)
     vectors = np.array([row["vector"] for row in rows], np.float64)
-    before = written.state()
+    before = peer.state()
     with asked(tmp_path / "store") as engine:
         report = adopted(written, engine, tmp_path)
         assert (report.added, report.embedded, report.problems) == (ROWS, 0, [])
-        assert written.state() == before
+        assert peer.state() == before
         for number, question, (cell, (where, holds)) in zip(
             range(QUESTIONS), questions(), cycle(POLICIES), strict=False
         ):
             similarities = vectors @ question
             open_ = [at for at in np.argsort(-similarities) if CELLS[cell](rows[at]) and holds(rows[at])]
-            wanted = [(names[at], float(similarities[at])) for at in open_[:K]]
+            wanted = [(rows[at]["id"], float(similarities[at])) for at in open_[:K]]
             assert same(found(engine, number, cell, where), wanted), (number, cell, where)
             assert same(
                 found(engine, number, ("compliance", "review")),
@@ -128,24 +169,25 @@ def test_every_question_finds_what_filtering_first_finds(
             )
 
 
-def test_a_second_run_takes_the_difference(kind: str, run: PostgresRun | None, tmp_path: Path) -> None:
+def test_a_second_run_takes_the_difference(peer: Peer, tmp_path: Path) -> None:
     """What is new, another text, another vector, another label; what is gone is withdrawn only when that is asked."""
     rows = drawn(20)
     with asked(tmp_path / "store") as engine:
-        assert adopted(SOURCES[kind](rows, tmp_path / "source", run), engine, tmp_path).added == 20
-        again = SOURCES[kind](rows, tmp_path / "source", run)
+        assert adopted(peer.write(rows), engine, tmp_path).added == 20
+        again = peer.write(rows)
         assert adopted(again, engine, tmp_path).unchanged == 20
         rows[0]["text"] = "Something else."
         rows[1]["vector"] = rows[5]["vector"]
         rows[2]["level"] = LEVEL_OF[rows[2]["level"]]
-        later = SOURCES[kind]([*rows[:-2], *drawn(21)[-1:]], tmp_path / "source", run)
+        later = peer.write([*rows[:-2], {**rows[3], "id": "20", "text": "New."}])
         report = adopted(later, engine, tmp_path)
         assert (report.added, report.changed, report.unchanged) == (1, 3, 15)
         assert (len(report.vanished), report.removed) == (2, 0)
         assert set(gone := report.vanished) <= listed(engine)
         report = adopted(later, engine, tmp_path, remove_vanished=True)
         assert (report.vanished, report.removed, report.changed) == (gone, 2, 0)
-        assert 19 == len(listed(engine)) and not listed(engine) & set(gone)
+        assert 19 == len(listed(engine))
+        assert not listed(engine) & set(gone)
         assert [] == adopted(later, engine, tmp_path).vanished
 
 

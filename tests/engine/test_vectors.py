@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import pickle
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -15,6 +14,9 @@ from hypothesis.extra.numpy import arrays
 from carag import Document, Engine, Session
 from carag.errors import InvalidArgument
 from carag.retrieval import AdoptedEmbedder
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 DIM = 3
 TEXTS = st.lists(st.text("ab\n é", min_size=1).filter(str.strip), min_size=1, max_size=4)
@@ -35,9 +37,10 @@ def test_passages_come_back_as_they_were_given(passages: list[str], data: st.Dat
     kept = vectors.astype(np.float32)
     made = brought(passages, vectors)
     vectors += 1
-    for one in (made, pickle.loads(pickle.dumps(made))):
+    for one in (made, pickle.loads(pickle.dumps(made))):  # noqa: S301 - our own
         assert one.passages == passages
-        assert one.vectors.dtype == np.float32 and np.array_equal(one.vectors, kept)
+        assert one.vectors.dtype == np.float32
+        assert np.array_equal(one.vectors, kept)
         assert not one.vectors.flags.writeable
 
 
