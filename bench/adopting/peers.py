@@ -176,7 +176,7 @@ def pgvector(rows: list[dict[str, Any]], _: Path, url: str) -> Written:
     return Written(with_parameter(url, "table", NAME), search)
 
 
-SOURCES: Final = {
+SOURCES: Final[dict[str, Callable[..., Written]]] = {
     "pgvector": pgvector,
     "chroma": chroma,
     "qdrant": qdrant,

@@ -9,6 +9,6 @@ from __future__ import annotations
 from carag.adopting.mapping import Mapping
 from carag.adopting.run import AdoptReport, adopt, tried
 from carag.adopting.sources import Row, Source, source_of
-from carag.adopting.spool import Spool, spooled
+from carag.adopting.spool import spooled
 
-__all__ = ["AdoptReport", "Mapping", "Row", "Source", "Spool", "adopt", "source_of", "spooled", "tried"]
+__all__ = ["AdoptReport", "Mapping", "Row", "Source", "adopt", "source_of", "spooled", "tried"]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
-from carag.adopting.sources.port import Wanted
+from carag.adopting.sources import Wanted
 from carag.errors import InvalidArgument
 from carag.labelling.document import FIELD
 from carag.limits import shown
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from carag.adopting.sources.port import Row
+    from carag.adopting.sources import Row
 
 _Name = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 _TIMES: Final = ("public_at", "expires_at")

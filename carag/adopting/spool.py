@@ -71,7 +71,7 @@ class Spool:
         self._sql.executemany(_PUT, self._checked(source, mapping))
 
     def _checked(self, source: Source, mapping: Mapping) -> Iterator[tuple[Any, ...]]:
-        for row in source.rows():
+        for row in source.rows:
             self.rows += 1
             document: Any = None
             try:

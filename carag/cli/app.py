@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 import carag
-from carag.cli import adopt, ask, audit, bench, documents, gate, groups, ingest, metric, policy, store, trust
+from carag.cli import ask, audit, bench, documents, gate, groups, ingest, metric, policy, store, trust
 from carag.cli._output import Exit, flush, logging_shown, say, warn
 from carag.cli.erasing import due, subject
 from carag.errors import CaragError, CorruptFile, InvalidArgument, Refused, StoreLocked, type_and_place
@@ -94,7 +94,7 @@ def _defaults(command: Any, lookups: dict[str, Lookup], *path: str) -> dict[str,
 for _command in (
     ingest.init,
     ingest.ingest,
-    adopt.adopt,
+    ingest.adopt,
     ingest.fetch,
     ingest.sync,
     due.erase_due,

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from carag import Engine, Session
-from carag.adopting import Mapping, Row, adopt, spooled
+from carag.adopting import Mapping, Row, Source, adopt, spooled
 from carag.cli import Exit
 from carag.cli.app import run
 from carag.errors import InvalidArgument
@@ -20,16 +20,8 @@ DIM = 3
 FACTS = {"classification": "public"}
 
 
-class Listed:
-    """A source of rows in a list."""
-
-    name = "listed"
-
-    def __init__(self, *rows: Row) -> None:
-        self._rows = rows
-
-    def rows(self) -> Any:
-        return iter(self._rows)
+def listed(*rows: Row) -> Source:
+    return Source("listed", iter(rows))
 
 
 def row(id_: Any = "a", **changes: Any) -> Row:
@@ -44,7 +36,7 @@ def opened(tmp_path: Path) -> Engine:
 
 def taken(engine: Engine, *rows: Row, mapping: Mapping | None = None, **more: bool) -> Any:
     mapping = mapping or Mapping()
-    with spooled(Listed(*rows), mapping) as spool:
+    with spooled(listed(*rows), mapping) as spool:
         return adopt(engine, spool, "angles", **more)
 
 
@@ -127,7 +119,7 @@ def test_only_documents_of_the_source_vanish_from_it(tmp_path: Path) -> None:
     """Not those of other origin, nor one whose row is unusable; none if a row does not say what it is."""
     with opened(tmp_path) as engine:
         taken(engine, row(), row("b"), row("c"))
-        with spooled(Listed(row("other")), Mapping()) as spool:
+        with spooled(listed(row("other")), Mapping()) as spool:
             spool.name = "elsewhere"
             adopt(engine, spool, "angles")
         assert taken(engine, row(), row("b", text="")).vanished == ["c"]
@@ -141,7 +133,7 @@ def test_only_documents_of_the_source_vanish_from_it(tmp_path: Path) -> None:
 def test_vectors_of_another_model_or_length_are_refused_and_nothing_is_stored(tmp_path: Path) -> None:
     with opened(tmp_path) as engine:
         with (
-            spooled(Listed(row()), Mapping()) as spool,
+            spooled(listed(row()), Mapping()) as spool,
             pytest.raises(
                 InvalidArgument, match="were made by 'other', and the store's embedder is 'angles'"
             ),

@@ -88,7 +88,7 @@ class Peer:
         if self._run is not None:
             with self._database.connect() as admin:
                 return admin.execute(
-                    f"SELECT xmin::text, ctid::text, id FROM {NAME} ORDER BY ctid"
+                    "SELECT xmin::text, ctid::text, id FROM handbook ORDER BY ctid"
                 ).fetchall()
         files = sorted(one for one in self._folder.rglob("*") if one.is_file())
         return [(one, hashlib.sha256(one.read_bytes()).digest()) for one in files]
