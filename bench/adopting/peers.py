@@ -124,7 +124,7 @@ def chroma(rows: list[dict[str, Any]], folder: Path, _: str = "") -> Written:
 
 
 def qdrant(rows: list[dict[str, Any]], folder: Path, _: str = "") -> Written:
-    """Write a folder of the client's local mode, which nobody else may have open."""
+    """Write a folder of the client's local mode, which has one user at a time."""
     from qdrant_client import QdrantClient, models
 
     size = len(rows[0]["vector"])
