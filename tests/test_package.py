@@ -52,6 +52,7 @@ MAY_IMPORT = {
         "audit",
     },
     "adapters": {"engine", "retrieval", "index", "policy", "audit"},
+    "adopting": {"engine", "backends", "labelling", "readers", "policy", "postgres"},
     "evaluation": {
         "engine",
         "generation",
@@ -73,6 +74,7 @@ MAY_IMPORT = {
         "audit",
     },
     "cli": {
+        "adopting",
         "service",
         "evaluation",
         "engine",
@@ -126,14 +128,14 @@ SUB_ROOMS: dict[str, dict[str, set[str]]] = {
         "run_store": {"row", "run_metadata", "searched", "models", "cases", "systems", "report"},
     },
 }
-MAX_ROOMS = 17
+MAX_ROOMS = 18
 MAX_LOOSE = 8  # modules of carag/ that stand in no room
 MAX_FILES = 26  # in a folder
 MAX_FUNCTION = 60  # lines of a body
 MAX_METHODS = 20
 MAX_LOADED = 242  # modules of carag that `carag.Engine` loads
 LARGE = {"AuditLog": 23, "Engine": 22}
-CEILINGS = {"carag": 70_500, "csrc": 13_150}
+CEILINGS = {"carag": 71_900, "csrc": 13_150}
 EIGHT = ["hnswlib", "numpy", "numba", "cffi", "boto3", "pydantic", "pymerkle", "pytest-benchmark"]
 
 

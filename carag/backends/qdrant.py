@@ -277,6 +277,12 @@ class QdrantBackend(VersionedLoads):
         )
 
 
+def connected_to(url: str) -> tuple[Any, str]:
+    """Return a client, which connects when it is used, and the collection that an address names."""
+    address = BackendAddress.parse(url, _SCHEMES, _PORT, _SECRET)
+    return _connected(address), address.collection
+
+
 def _connected(address: BackendAddress) -> Any:
     from qdrant_client import QdrantClient
 

@@ -95,6 +95,7 @@ def _defaults(command: Any, lookups: dict[str, Lookup], *path: str) -> dict[str,
 for _command in (
     ingest.init,
     ingest.ingest,
+    ingest.adopt,
     ingest.fetch,
     ingest.sync,
     due.erase_due,

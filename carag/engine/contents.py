@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from carag.engine.collection import no_progress
 from carag.engine.freshness import Source, placed_reader, read_still
 from carag.engine.results import AddReport, LabelHistory, SyncReport
-from carag.engine.writer import Kind, add, never, remove, withdraw, without_lost, write
+from carag.engine.writer import Kind, add, never, remove, stream, withdraw, without_lost, write
 from carag.errors import InvalidArgument
 from carag.labelling.acts import document_histories
 from carag.labelling.document import Document
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from carag.engine.freshness import PlacedReader
     from carag.engine.recorder import Recorder
     from carag.engine.results import IngestReport
+    from carag.labelling.labelled import NotMade
     from carag.policy import Audience, Profile, Session
     from carag.profiles.edgar.documents import Selection
     from carag.store.values import Counts, GroupReport
@@ -187,6 +188,21 @@ class Contents:
         one = self._add(documents, stop, by=by)
         counts = one.added, one.changed, one.unchanged, one.newly_quarantined, one.chunks
         return AddReport(*counts, one.embedded, one.reused, one.problems)
+
+    def stream(self, read: Iterable[Document | NotMade]) -> IngestReport:
+        """Store what is new or changed, as :meth:`carag.Engine.add` does, while it is read: too much for memory.
+
+        Each id comes once. What cannot be stored is a problem of the report, and one record counts all of it.
+        """
+        self._lifetime.check()
+        self._in_force.keep_up()
+        writing = partial(stream, self._collection, self._documents, read)
+        return self._written("DOCUMENTS_ADDED", writing).of_store(self._collection.store.documents.counts())
+
+    def read_by(self, reader: str) -> list[str]:
+        """Return the ids of documents that a reader made (:attr:`carag.Document.read_by`), without those removed."""
+        last = dict(self._collection.store.documents.stated())  # the last version of each
+        return [one for one, facts in last.items() if facts.get("read_by") == reader and not facts["removed"]]
 
     def _add(
         self,

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable
 from functools import cached_property
+from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 import numpy as np
@@ -18,16 +20,20 @@ from carag.limits import ERASED, check_id, quoted
 from carag.policy import Audience
 from carag.policy.audience import is_group, one_spelling
 from carag.retrieval import headed
+from carag.retrieval.embedder import checked_rows
 from carag.store._audiences import other_spelling
 from carag.visible import logger
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 
+    from numpy.typing import NDArray
+
     from carag.engine.collection import Collection, Progress
     from carag.labelling.document import Document
     from carag.labelling.labelled import Facts, LabelledDocument, Made
     from carag.labelling.lifecycle import StateSpan
+    from carag.retrieval import Embedder
     from carag.store._transaction import Transaction
     from carag.store.store import CorpusStore
     from carag.store.values import StoredDocument
@@ -179,15 +185,8 @@ class _Writer:
         self._chunks = 0
 
     def _store_texts(self, waiting: Sequence[Made]) -> None:
-        report, heading = self.report, self._collection.profile.vocabulary.heading
-        texts = [
-            headed(piece.text, " ".join(named(heading, one.document.stated)))
-            for one in waiting
-            for piece in one.passages
-        ]
-        vectors, hashes, embedded = self._collection.vectors_of(texts)
-        report.embedded += embedded
-        report.reused += len(texts) - embedded
+        report = self.report
+        vectors, hashes = self._vectors_of(waiting)
         done = 0
         for at in range(0, len(waiting), self._kind.at_once):
             several = waiting[at : at + self._kind.at_once]
@@ -201,6 +200,33 @@ class _Writer:
             report.changed += not one.is_new
             report.chunks += len(one.passages)
             self._tell(one)
+
+    def _vectors_of(self, waiting: Sequence[Made]) -> tuple[NDArray[np.float32], list[bytes]]:
+        """Return the vectors that documents bring, and embed the passages of the others."""
+        heading, embedder = self._collection.profile.vocabulary.heading, self._collection.embedder
+        texts = [
+            headed(piece.text, " ".join(named(heading, one.document.stated)))
+            for one in waiting
+            if one.vectors is None
+            for piece in one.passages
+        ]
+        made = self._collection.vectors_of(texts)
+        self.report.embedded += made.embedded
+        self.report.reused += len(texts) - made.embedded
+        if len(texts) == sum(len(one.passages) for one in waiting):
+            return made.vectors, made.hashes
+        vectors, hashes, done = [], list[bytes](), 0
+        for one in waiting:
+            own = slice(done, done + len(one.passages))
+            if one.vectors is None:
+                vectors.append(made.vectors[own])
+                hashes += made.hashes[own]
+                done = own.stop
+            else:
+                vectors.append(checked_rows(embedder.name, one.vectors, one.vectors.shape))
+                # The hash of no text, because a text begins with no such byte: these vectors are used for none.
+                hashes += [hashlib.sha256(b"\xff" + row.data).digest() for row in vectors[-1]]
+        return np.concatenate(vectors), hashes
 
     def _relabel(self, transaction: Transaction) -> None:
         self.report.relabelled += transaction.relabel(self._kind.histories(transaction.facts())).relabelled
@@ -241,6 +267,8 @@ def add(
 ) -> IngestReport:
     """Store what is new or changed, all of it checked before; see :meth:`carag.Engine.add`."""
     labelled = stated_documents(documents, collection.profile.vocabulary)
+    for one in labelled.values():
+        check_vectors(one.given, collection.embedder)
     with collection.writing(kind.reader):
         supersedes = {id_: one.given.supersedes for id_, one in labelled.items()}
         wrong = _superseding_wrongly(supersedes, collection.store)
@@ -251,6 +279,42 @@ def add(
         given += [(0, one) for one in labelled.values()]
         return write(
             collection, kind, given, hashes=collection.store.documents.content_hashes(labelled), stop=stop
+        )
+
+
+def stream(collection: Collection, kind: Kind, read: Iterable[Document | NotMade]) -> IngestReport:
+    """Store what is new or changed as it is read, a few thousand documents at a time, each id once.
+
+    A document that cannot be added is a problem; nothing that was read is kept in memory but ids.
+    """
+    vocabulary, several = collection.profile.vocabulary, iter(read)
+
+    def labelled() -> Iterator[tuple[int, Given | NotMade]]:
+        while some := list(islice(several, _EMBED_BATCH)):
+            documents = [one for one in some if not isinstance(one, NotMade)]
+            for document in documents:
+                check_vectors(document, collection.embedder)
+            kept, lost = without_lost(documents, collection.store)
+            yield from ((0, one) for one in some if isinstance(one, NotMade))
+            yield from ((0, NotMade(one)) for one in lost)
+            yield from ((0, one) for one in stated_documents(kept, vocabulary).values())
+
+    return write(collection, kind, labelled())
+
+
+def check_vectors(document: Document, embedder: Embedder) -> None:
+    """Raise InvalidArgument unless the vectors that a document brings can be compared with the store's."""
+    if document.vectors is None:
+        return
+    if document.embedded_by != embedder.name:
+        raise InvalidArgument(
+            f"the vectors of document {document.id!r} were made by {document.embedded_by!r}, and the store's embedder "
+            f"is {embedder.name!r}; vectors of different models cannot be compared: use a store of its own"
+        )
+    if (dim := document.vectors.shape[1]) != embedder.dim:
+        raise InvalidArgument(
+            f"the vectors of document {document.id!r} have {dim} components, and those of the store's embedder "
+            f"{embedder.name!r} have {embedder.dim}; give vectors that this model made"
         )
 
 

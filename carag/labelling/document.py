@@ -7,9 +7,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from functools import partial
+from itertools import accumulate, pairwise
 from math import isfinite
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar, final
+from typing import TYPE_CHECKING, Any, Final, Self, TypeAlias, TypeVar, final
+
+import numpy as np
 
 from carag.errors import InvalidArgument
 from carag.limits import INT64, check_id, check_label, check_text, quoted
@@ -21,6 +24,8 @@ from carag.policy.time import as_of_minutes
 if TYPE_CHECKING:
     from collections.abc import Callable
     from datetime import date, datetime
+
+    from numpy.typing import NDArray
 
     from carag.policy import Bits
 
@@ -39,7 +44,7 @@ _MAX_FACTS: Final = 256
 """Greatest number of facts that a document may state."""
 _MAX_LISTED: Final = 1000
 """Greatest number of values in one fact, and of a document's names and acts."""
-_FIELD: Final = re.compile("[a-z][a-z0-9_]*", re.ASCII)
+FIELD: Final = re.compile("[a-z][a-z0-9_]*", re.ASCII)
 _LANGUAGE: Final = re.compile("[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*", re.ASCII)
 
 
@@ -135,6 +140,14 @@ class Document:
     read_by : str, optional
         The reader that extracted the text from a file, with its version, such as ``"pdf/2"``, so that a store can tell
         which documents an earlier reader read.
+    vectors : (n, dim) float32 or float16, optional
+        A vector for each passage, which is then not embedded: n >= 1 rows, finite and none of them zero. Rows are
+        scaled to length 1, so similarity is the cosine. A float32 copy is kept, which cannot be written to.
+    embedded_by : str, optional
+        The name of the model that made the vectors, which must be the name of the store's embedder; only with them.
+    cuts : iterable of int
+        The ascending character offsets at which the passages begin that ``vectors`` belong to, the first 0; they are
+        not cut again, and none may be blank. Without cuts, the text is one passage. See :meth:`of_passages`.
 
     Examples
     --------
@@ -162,6 +175,35 @@ class Document:
     language: str | None = None
     pages: Iterable[int] = field(default=(), repr=False)
     read_by: str | None = field(default=None, repr=False)
+    vectors: NDArray[np.float32] | None = field(default=None, repr=False, compare=False)
+    embedded_by: str | None = None
+    cuts: Iterable[int] = field(default=(), repr=False)
+
+    @classmethod
+    def of_passages(
+        cls, passages: Iterable[str], vectors: NDArray[np.floating[Any]], embedded_by: str, **stated: Any
+    ) -> Self:
+        """Make a document of passages that have vectors already; ``stated`` is everything else, such as ``id``.
+
+        Raises InvalidArgument as the class does.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> two = np.eye(2, 3, dtype="float32")
+        >>> one = Document.of_passages(["At noon.", "At two."], two, "mpnet", id="hours", bits=())
+        >>> one.passages
+        ['At noon.', 'At two.']
+        """
+        texts = _several("passages", passages, str)
+        starts = [0, *accumulate(map(len, texts))][:-1]
+        return cls(text="".join(texts), cuts=starts, vectors=vectors, embedded_by=embedded_by, **stated)
+
+    @property
+    def passages(self) -> list[str]:
+        """The texts that the vectors belong to."""
+        starts = [*self.cuts] or [0]
+        return [self.text[start:end] for start, end in pairwise([*starts, len(self.text)])]
 
     def __post_init__(self) -> None:
         check_id("id of a document", self.id)
@@ -206,6 +248,21 @@ class Document:
         self._set("pages", _pages(what, self.pages, len(self.text)))
         if self.read_by is not None:
             check_label(f"read_by {what}", self.read_by)
+        self._set("cuts", _pages(what, self.cuts, len(self.text), "cuts"))
+        self._set("vectors", self._checked_vectors(what))
+
+    def _checked_vectors(self, what: str) -> NDArray[np.float32] | None:
+        if self.vectors is None:
+            if self.embedded_by is not None or self.cuts:
+                raise InvalidArgument(f"embedded_by or cuts {what} are given without vectors; give those too")
+            return None
+        check_label(f"embedded_by {what}, the model that made its vectors,", self.embedded_by)
+        passages = self.passages
+        if next(iter(self.cuts), 0) != 0:
+            raise InvalidArgument(f"the first of the cuts {what} is not 0; want every character in a passage")
+        if blank := [at for at, one in enumerate(passages) if not one.strip()]:
+            raise InvalidArgument(f"passage {blank[0]} {what} has no text; leave it and its vector out")
+        return _vectors(f"vectors {what}", self.vectors, len(passages))
 
     def __reduce__(self) -> tuple[Any, tuple[()]]:
         # Readers may run in other processes, and a read-only view of a mapping cannot be pickled; a dict can.
@@ -237,7 +294,7 @@ def _metadata(what: str, metadata: object) -> Mapping[str, Scalar]:
     found = _mapping(f"metadata {what}", metadata, _MAX_FIELDS)
     for name, value in found.items():
         check_label(f"a field's name in the metadata {what}", name)
-        if not _FIELD.fullmatch(name):
+        if not FIELD.fullmatch(name):
             raise InvalidArgument(
                 f"metadata {what} has a field {quoted(name)}; want lower-case letters, digits and _, as in case_number"
             )
@@ -319,15 +376,32 @@ def _several(name: str, values: object, kind: type[_Kind]) -> list[_Kind]:
     return found
 
 
-def _pages(what: str, pages: object, length: int) -> tuple[int, ...]:
+def _vectors(name: str, vectors: object, passages: int) -> NDArray[np.float32]:
+    """Check vectors, and copy them, so that a change of the caller's array changes no document."""
+    if not isinstance(vectors, np.ndarray) or vectors.dtype not in (np.float32, np.float16):
+        kind = vectors.dtype if isinstance(vectors, np.ndarray) else type(vectors).__name__
+        raise InvalidArgument(f"{name} are {kind}; want an array of float32 or float16")
+    if vectors.ndim != 2 or vectors.shape[0] != passages or not vectors.shape[1]:
+        raise InvalidArgument(
+            f"{name} have the shape {vectors.shape}; want one row for each of {passages} passages"
+        )
+    found = np.array(vectors, np.float32)
+    usable = np.isfinite(found).all(axis=1) & found.any(axis=1)
+    if bad := np.flatnonzero(~usable).tolist():
+        raise InvalidArgument(f"{name} are zero or not finite in rows {bad[:5]}; leave these passages out")
+    found.flags.writeable = False
+    return found
+
+
+def _pages(what: str, pages: object, length: int, name: str = "pages") -> tuple[int, ...]:
     if isinstance(pages, (str, bytes)) or not isinstance(pages, Iterable):
-        raise InvalidArgument(f"pages {what} are {quoted(pages)}; want character offsets")
+        raise InvalidArgument(f"{name} {what} are {quoted(pages)}; want character offsets")
     found = tuple(pages)
     last = 0
     for page in found:
         if type(page) is not int or not last <= page <= length:
             raise InvalidArgument(
-                f"pages {what} hold {quoted(page)}; want ascending character offsets, 0 to {length}"
+                f"{name} {what} hold {quoted(page)}; want ascending character offsets, 0 to {length}"
             )
         last = page
     return found

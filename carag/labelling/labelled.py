@@ -12,6 +12,9 @@ from carag.policy import NEVER, NO_LISTS, Audience
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    import numpy as np
+    from numpy.typing import NDArray
+
     from carag.policy import Value
 
 
@@ -92,6 +95,8 @@ class Made:
     """Whether the document is set aside by this."""
     remarks: tuple[str, ...] = ()
     """What its owner should know, in words."""
+    vectors: NDArray[np.float32] | None = field(default=None, repr=False, compare=False)
+    """(passages, dim) float32, if the document brings them."""
 
 
 class NotMade(NamedTuple):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from carag.errors import InvalidArgument
 from carag.labelling.acts import unread
-from carag.labelling.chunking import CHUNKER_VERSION, chunk
+from carag.labelling.chunking import CHUNKER_VERSION, Chunk, chunk
 from carag.labelling.clauses import CLAUSES_VERSION, chunk_by_clauses
 from carag.labelling.declared import DeclaredLabel, FactProblem, label_facts, quarantined
 from carag.labelling.document import Document
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from datetime import date
     from zoneinfo import ZoneInfo
 
-    from carag.labelling.chunking import Chunk
     from carag.labelling.labelled import Facts
     from carag.policy import Value, Vocabulary
 
@@ -66,7 +65,7 @@ class StatedDocument:
                 subjects=tuple(self.given.entities),
                 metadata=self.metadata,
             )
-            for piece, part in _cut(self.given.text, self.vocabulary)
+            for piece, part in _cut(self.given, self.vocabulary)
         ]
         remarks = []
         if quarantine is not None:
@@ -82,6 +81,7 @@ class StatedDocument:
             is_new=known is None or known["removed"],
             is_quarantined=quarantine is not None,
             remarks=tuple(remarks),
+            vectors=self.given.vectors,
         )
 
 
@@ -118,8 +118,16 @@ def stated_documents(documents: Iterable[Document], vocabulary: Vocabulary) -> d
     return given
 
 
-def _cut(text: str, vocabulary: Vocabulary) -> Iterator[tuple[Chunk, str]]:
-    """Cut a text as its profile says; yield each piece with its clauses, which a passage does not name."""
+def _cut(given: Document, vocabulary: Vocabulary) -> Iterator[tuple[Chunk, str]]:
+    """Cut a text as its profile says; yield each piece with its clauses, which a passage does not name.
+
+    What brings vectors is cut where they say.
+    """
+    text = given.text
+    if given.vectors is not None:
+        for start, piece in zip([*given.cuts] or [0], given.passages, strict=True):
+            yield Chunk(start, start + len(piece), piece), ""
+        return
     target, limit = vocabulary.target, vocabulary.limit
     if vocabulary.by == "clauses":
         whole, overlap = vocabulary.whole, vocabulary.overlap
@@ -130,7 +138,9 @@ def _cut(text: str, vocabulary: Vocabulary) -> Iterator[tuple[Chunk, str]]:
             yield passage, ""
 
 
-def _cut_version(vocabulary: Vocabulary) -> str:
+def _cut_version(given: Document, vocabulary: Vocabulary) -> str:
+    if given.vectors is not None:
+        return f"{given.embedded_by}.{hashlib.sha256(given.vectors.data).hexdigest()}"
     sizes = (vocabulary.target, vocabulary.limit)
     if vocabulary.by == "clauses":
         lengths = ".".join(str(one) for one in (*sizes, vocabulary.whole, vocabulary.overlap))
@@ -200,8 +210,8 @@ def _row(document: Document, label: DeclaredLabel, vocabulary: Vocabulary) -> La
         facts,
         content=content_hash(
             {**facts, "word": label.word},
-            [document.text],
-            version=f"{_cut_version(vocabulary)}.{_ROWS_VERSION}",
+            [document.text] if document.vectors is None else document.passages,
+            version=f"{_cut_version(document, vocabulary)}.{_ROWS_VERSION}",
         ),
         causes={"bits": [list(cause) for cause in label.causes]},
         quarantine=None if label.quarantine is None else (label.quarantine.code.value, label.quarantine.text),

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from carag.lazy import lazily
 
 if TYPE_CHECKING:
+    from carag.retrieval.adopted import AdoptedEmbedder as AdoptedEmbedder
     from carag.retrieval.catalogue import Catalogue as Catalogue
     from carag.retrieval.confidence.calibration import Drift as Drift
     from carag.retrieval.confidence.calibration import conformal_threshold as conformal_threshold
@@ -57,6 +58,7 @@ else:
     __getattr__, __dir__, __all__ = lazily(
         __name__,
         {
+            "adopted": "AdoptedEmbedder",
             "catalogue": "Catalogue",
             "confidence.calibration": "Drift conformal_threshold questions_wanted selective_threshold",
             "confidence.gate": "BASELINE ConfidenceGate top_similarity",
