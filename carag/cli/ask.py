@@ -45,7 +45,7 @@ _SETTINGS: Final = (
     "backend",
 )
 """Options that decide how an engine is opened."""
-_CONDITION: Final = re.compile(r"([^<>=]+)(<=|>=|=|<|>)(.+)", re.DOTALL)
+_CONDITION: Final = re.compile(r"([^<>=!]+)(<=|>=|!=|=|<|>)(.+)", re.DOTALL)
 _BOUNDS: Final = {"<": "lt", "<=": "lte", ">": "gt", ">=": "gte"}
 
 Role = Annotated[str, typer.Option(metavar="R", help="The role that asks, such as [b]buy_side[/b].")]
@@ -422,13 +422,20 @@ def conditions(given: Iterable[str]) -> dict[str, Any]:
     for one in given:
         said = _CONDITION.fullmatch(one)
         if said is None:
-            raise InvalidArgument(f"--where is {quoted(one)}; want FIELD=VALUE, or < <= > >= in place of =")
+            raise InvalidArgument(
+                f"--where is {quoted(one)}; want FIELD=VALUE, or != < <= > >= in place of ="
+            )
         field, sign, value = said.groups()
         if sign == "=":
             stated = found.setdefault(field, [])
             is_clear = isinstance(stated, list)
             if is_clear:
                 stated.append(value)
+        elif sign == "!=":
+            stated = found.setdefault(field, {})
+            is_clear = isinstance(stated, dict)
+            if is_clear:
+                stated.setdefault("not", []).append(value)
         else:
             stated = found.setdefault(field, {})
             is_clear = isinstance(stated, dict) and stated.setdefault(_BOUNDS[sign], value) == value
