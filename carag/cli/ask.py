@@ -82,8 +82,8 @@ Narrowed = Annotated[
     typer.Option(
         "--where",
         metavar="FIELD=VALUE",
-        help="Only documents with this metadata; also [b]<[/b], [b]<=[/b], [b]>[/b] and [b]>=[/b] for numbers and "
-        "dates, as in [b]'year>=2024'[/b]. Several values of one field are alternatives; all fields must match.",
+        help="Only documents with this metadata; also [b]!=[/b], and for numbers and dates [b]<[/b], [b]<=[/b], [b]>[/b] "
+        "and [b]>=[/b], as in [b]'year>=2024'[/b]. Several values of one field are alternatives; all fields must match.",
     ),
 ]
 GeneratorName = Annotated[
@@ -178,7 +178,7 @@ def ask(
     from carag.engine import Engine
 
     session, narrowed = (
-        _session(role, purpose, as_of, subject, entity, principal, conversation),
+        session_of(role, purpose, as_of, subject, entity, principal, conversation),
         conditions(where or ()),
     )
     breaking = _breaking(break_glass, reason, approver)
@@ -202,7 +202,7 @@ def ask(
             say(
                 f"{store} is a store of the profile {profile}; carag policy show --store {store} lists its roles"
             )
-    return _exit_of(answer.outcome)
+    return exit_of(answer.outcome)
 
 
 def explain(
@@ -229,7 +229,7 @@ def explain(
     """
     from carag.engine import NO_EMBEDDER, Engine
 
-    session = _session(role, purpose, as_of, None, entity, principal, None)
+    session = session_of(role, purpose, as_of, None, entity, principal, None)
     try:
         with Engine.open(
             store, create=False, embedder=NO_EMBEDDER, **store_settings(retain, not_before, backend)
@@ -244,7 +244,7 @@ def explain(
         say_json(explanation.to_json())
     else:
         _show_explanation(explanation)
-    return _exit_of(explanation.outcome)
+    return exit_of(explanation.outcome)
 
 
 def _settings_from(context: typer.Context, given: Path | None) -> Path | None:
@@ -383,7 +383,7 @@ def _asked_of_holder(
     return answer_of(said), said.profile
 
 
-def _session(
+def session_of(
     role: str,
     purpose: str,
     as_of: str | None,
@@ -392,6 +392,7 @@ def _session(
     principals: list[str] | None,
     conversation: str | None,
 ) -> Session:
+    """Make a session from what a command was given."""
     from carag.policy import Session
 
     return Session(
@@ -459,7 +460,8 @@ def _moment(text: str | None) -> datetime | date | None:
         ) from None
 
 
-def _exit_of(outcome: Outcome) -> Exit:
+def exit_of(outcome: Outcome) -> Exit:
+    """Return the exit code of an outcome."""
     from carag.audit import Outcome
 
     return {Outcome.ANSWER: Exit.OK, Outcome.DECLINE: Exit.DECLINED}.get(outcome, Exit.REFUSED)
