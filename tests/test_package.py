@@ -130,9 +130,9 @@ MAX_LOOSE = 8  # modules of carag/ that stand in no room
 MAX_FILES = 25  # in a folder
 MAX_FUNCTION = 60  # lines of a body
 MAX_METHODS = 20
-MAX_LOADED = 242  # modules of carag that `carag.Engine` loads
+MAX_LOADED = 243  # modules of carag that `carag.Engine` loads
 LARGE = {"AuditLog": 23, "Engine": 22}
-CEILINGS = {"carag": 67_600, "csrc": 13_150}
+CEILINGS = {"carag": 68_300, "csrc": 13_150}
 EIGHT = ["hnswlib", "numpy", "numba", "cffi", "boto3", "pydantic", "pymerkle", "pytest-benchmark"]
 
 

@@ -82,8 +82,9 @@ Narrowed = Annotated[
     typer.Option(
         "--where",
         metavar="FIELD=VALUE",
-        help="Only documents with this metadata; also [b]!=[/b], and for numbers and dates [b]<[/b], [b]<=[/b], [b]>[/b] "
-        "and [b]>=[/b], as in [b]'year>=2024'[/b]. Several values of one field are alternatives; all fields must match.",
+        help="Only documents with this metadata; also [b]!=[/b], and for numbers and dates [b]<[/b], [b]<=[/b], "
+        "[b]>[/b] and [b]>=[/b], as in [b]'year>=2024'[/b]. Several values of one field are alternatives; all fields "
+        "must match.",
     ),
 ]
 GeneratorName = Annotated[

@@ -11,21 +11,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from carag.cli import ask as asking
 from carag.cli._files import opened_log, read_text, reader_of
 from carag.cli._options import AsJson, BackendUrl, DryRun, Key, ReadableStore, Store, unembedded
 from carag.cli._output import Exit, say, say_json, say_lines
-from carag.cli.ask import (
-    AsOf,
-    Entity,
-    Narrowed,
-    Principal,
-    Purpose,
-    Role,
-    Subject,
-    conditions,
-    exit_of,
-    session_of,
-)
+from carag.cli.ask import AsOf, Entity, Narrowed, Principal, Purpose, Role, Subject, conditions
 from carag.cli.audit_erase import refuse
 from carag.cli.ingest import show_preview
 from carag.errors import InvalidArgument, Refused
@@ -70,16 +60,16 @@ def list_(
     """
     from carag.engine import Engine
 
-    session = session_of(role, purpose, as_of, subject, entity, principal, None)
+    session = asking.session_of(role, purpose, as_of, subject, entity, principal, None)
     with Engine.open(store, **unembedded(backend)) as engine:
         page = engine.documents(session, where=conditions(where or ()), after=after, limit=limit)
     if as_json:
         say_json(page.to_json())
-        return exit_of(page.outcome)
+        return asking.exit_of(page.outcome)
     for one in page.documents:
         say(_described(one))
     _say_rest(page.documents, page.why, page.after, page.receipt.seq)
-    return exit_of(page.outcome)
+    return asking.exit_of(page.outcome)
 
 
 @documents.command()
@@ -103,20 +93,20 @@ def show(
     """
     from carag.engine import Engine
 
-    session = session_of(role, purpose, as_of, subject, entity, principal, None)
+    session = asking.session_of(role, purpose, as_of, subject, entity, principal, None)
     with Engine.open(store, **unembedded(backend)) as engine:
         found = engine.document(id_, session)
         page = engine.passages(id_, session, after=after, limit=limit)
     if as_json:
         texts = [{"chunk_id": one.chunk_id, "text": one.text} for one in page.passages]
         say_json({**page.to_json(), "documents": found.to_json()["documents"], "passages": texts})
-        return exit_of(page.outcome)
+        return asking.exit_of(page.outcome)
     for one in found.documents:
         say(_described(one))
     for passage in page.passages:
         say_lines(f"[{passage.chunk_id}]\n{passage.text}\n")
     _say_rest(page.passages, page.why, page.after, page.receipt.seq)
-    return exit_of(page.outcome)
+    return asking.exit_of(page.outcome)
 
 
 @quarantine.command("list")
@@ -138,16 +128,16 @@ def list_quarantine(
 
     with Engine.open(store, **unembedded(backend)) as engine:
         page = engine.quarantine(
-            session_of(role, purpose, None, subject, None, None, None), after=after, limit=limit
+            asking.session_of(role, purpose, None, subject, None, None, None), after=after, limit=limit
         )
     if as_json:
         say_json(page.to_json())
-        return exit_of(page.outcome)
-    for one in page.documents:
+        return asking.exit_of(page.outcome)
+    for one in page.quarantined:
         say(f"{visible_line(one.id)}: {one.code}: {visible_line(one.why)}")
         say(f"  to mend it, {one.mend}")
-    _say_rest(page.documents, page.why, page.after, page.receipt.seq)
-    return exit_of(page.outcome)
+    _say_rest(page.quarantined, page.why, page.after, page.receipt.seq)
+    return asking.exit_of(page.outcome)
 
 
 def _described(one: DocumentView) -> str:

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from carag.cli._configuration import Configuration
     from carag.engine import IngestReport, SyncReport
-    from carag.engine.preview import Preview
+    from carag.engine.what_if.preview import Preview
     from carag.policy import Profile
     from carag.sources import FetchReport
 

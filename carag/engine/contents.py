@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from carag.engine.collection import no_progress
 from carag.engine.freshness import Source, placed_reader, read_still
-from carag.engine.preview import Preview, preview
 from carag.engine.results import AddReport, LabelHistory, SyncReport
 from carag.engine.writer import Kind, add, checked, never, removable, remove, withdraw, without_lost, write
 from carag.errors import InvalidArgument
@@ -32,6 +31,7 @@ if TYPE_CHECKING:
     from carag.engine.freshness import PlacedReader
     from carag.engine.recorder import Recorder
     from carag.engine.results import IngestReport
+    from carag.engine.what_if.preview import Preview
     from carag.policy import Audience, Profile, Session
     from carag.profiles.edgar.documents import Selection
     from carag.store.values import Counts, GroupReport
@@ -169,6 +169,8 @@ class Contents:
         >>> before.added, after.unchanged, after.removed
         (['a.md'], 1, ['a.md'])
         """
+        from carag.engine.what_if.preview import Preview, preview
+
         self._lifetime.check()
         self._in_force.keep_up()
         store = self._collection.store

@@ -8,7 +8,7 @@ throughout. What a page shows is on record with proofs, as for a retrieval.
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from carag.audit import Models, Outcome, RecordKind
@@ -18,12 +18,10 @@ from carag.engine.results import Retrieval
 from carag.errors import InvalidArgument
 from carag.limits import check_id, quoted
 from carag.policy import EVERYWHERE
-from carag.retrieval.listing.admitted import Scope
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from carag.audit import Receipt
     from carag.engine.recorder import Egress
     from carag.engine.requests import Requests
     from carag.policy import Decision, Session
@@ -50,7 +48,7 @@ class DocumentView:
     id: str
     version: int
     """1, 2, ... in order of arrival."""
-    stated: Mapping[str, Any] = field(repr=False)
+    stated: dict[str, Any] = field(repr=False)
     """What the document states about itself: id, language and metadata; of a filing form, company, dates."""
 
 
@@ -73,37 +71,28 @@ class Listing(Retrieval):
     """
 
     documents: tuple[DocumentView, ...] = ()
+    quarantined: tuple[Quarantined, ...] = ()
     after: str | None = None
     """What the next page begins after; None on the last page."""
 
+    def _repr_html_(self) -> str | None:
+        from carag.audit.receipts.card import card
+
+        shown = (*self.documents, *self.quarantined)
+        if not shown:
+            return Retrieval._repr_html_(self)
+        columns = [one.name for one in fields(shown[0])]
+        rows = [[getattr(one, name) for name in columns] for one in shown]
+        facts = {"why": self.why, "record": self.receipt.seq, "after": self.after}
+        return card("Listing", facts, columns=columns, rows=rows)
+
     def to_json(self) -> dict[str, Any]:
-        """Return what ``carag documents list --json`` prints, without the texts."""
+        """Return what ``carag documents list --json`` and ``quarantine list --json`` print, without texts."""
         return {
             "outcome": self.outcome.value,
             "why": self.why,
-            "documents": [{**asdict(one), "stated": dict(one.stated)} for one in self.documents],
+            "documents": [asdict(one) for one in (*self.documents, *self.quarantined)],
             "passages": [one.chunk_id for one in self.passages],
-            "after": self.after,
-            "record": self.receipt.seq,
-        }
-
-
-@dataclass(frozen=True, slots=True)
-class QuarantineListing:
-    """A page of the documents in quarantine, with its receipt; refused if the session may not know what is hidden."""
-
-    outcome: Outcome
-    why: str
-    receipt: Receipt
-    documents: tuple[Quarantined, ...] = ()
-    after: str | None = None
-
-    def to_json(self) -> dict[str, Any]:
-        """Return what ``carag quarantine list --json`` prints."""
-        return {
-            "outcome": self.outcome.value,
-            "why": self.why,
-            "documents": [asdict(one) for one in self.documents],
             "after": self.after,
             "record": self.receipt.seq,
         }
@@ -142,20 +131,13 @@ class Listings:
         (['memo/0', 'memo/1'], ['memo/2'], None)
         """
         _check_page(after, limit)
-
-        def choose(admitted: Admitted) -> tuple[list[int], str | None]:
-            return admitted.page(after, limit)
-
-        return self._listing(f"documents{_page(after, limit)}", session, where, choose)
+        text = f"documents{_page(after, limit)}"
+        return self._listing(text, session, where, lambda admitted: admitted.page(after, limit))
 
     def document(self, id_: str, session: Session) -> Listing:
         """Show one document, as a listing of one; the answer for a hidden document is that for an absent one."""
         check_id("id of a document", id_)
-
-        def choose(admitted: Admitted) -> tuple[list[int], str | None]:
-            return admitted.named(id_), None
-
-        return self._listing(f"document {id_}", session, None, choose)
+        return self._listing(f"document {id_}", session, None, lambda admitted: (admitted.named(id_), None))
 
     def passages(
         self, id_: str, session: Session, *, after: str | None = None, limit: int = MOST_LISTED
@@ -172,9 +154,7 @@ class Listings:
 
         return self._on_record(f"passages of {id_}{_page(after, limit)}", session, None, choose)
 
-    def quarantine(
-        self, session: Session, *, after: str | None = None, limit: int = 100
-    ) -> QuarantineListing:
+    def quarantine(self, session: Session, *, after: str | None = None, limit: int = 100) -> Listing:
         """List the documents in quarantine, by id, with the reason and what to mend.
 
         Only a session that may know what is hidden is told; any other is refused, with ``EXISTENCE_NOT_GRANTED``.
@@ -196,9 +176,8 @@ class Listings:
             RecordKind.EXPLAIN, text, session, Models(), work, names=True
         )
         shown = tuple(Quarantined(*one, mend=_mend(one[1])) for one in found[:limit])
-        return QuarantineListing(
-            told.outcome, told.why, receipt, shown, shown[-1].id if len(found) > limit else None
-        )
+        last = shown[-1].id if len(found) > limit else None
+        return Listing(told.outcome, told.why, receipt, quarantined=shown, after=last)
 
     def _listing(
         self,
@@ -207,16 +186,17 @@ class Listings:
         where: Mapping[str, Any] | None,
         choose: Callable[[Admitted], tuple[list[int], str | None]],
     ) -> Listing:
-        fields: dict[int, Mapping[str, Any]] = {}
+        stated: dict[str, dict[str, Any]] = {}
 
         def work(admitted: Admitted) -> tuple[Evidence, str | None]:
             numbers, after = choose(admitted)
-            fields.update(self._collection.store.documents.fields(numbers))
+            stated.update((one["id"], one) for _, one in self._collection.store.documents.fields(numbers))
             return admitted.evidence(admitted.firsts(numbers), ""), after
 
         found = self._on_record(text, session, where, work)
-        by_id = {stated["id"]: stated for stated in fields.values()}
-        views = [DocumentView(one.document_id, one.version, by_id[one.document_id]) for one in found.passages]
+        views = [
+            DocumentView(one.document_id, one.version, stated[one.document_id]) for one in found.passages
+        ]
         return replace(found, documents=tuple(views))
 
     def _on_record(
@@ -226,6 +206,8 @@ class Listings:
         where: Mapping[str, Any] | None,
         choose: Callable[[Admitted], tuple[Evidence, str | None]],
     ) -> Listing:
+        from carag.retrieval.listing.admitted import Scope  # loaded when something is listed
+
         nexts: Sequence[str | None] = ()
 
         def work(egress: Egress, decision: Decision) -> Finding:
@@ -243,9 +225,9 @@ class Listings:
             self._requests.check_groups(request, decision)
             nexts = (after,)
             searched = proven(self._collection.state, request, evidence)
-            if evidence.passages:
-                return Finding(Outcome.ANSWER, LISTED[0], searched=searched)
-            return Finding(Outcome.DECLINE, LISTED[1], searched=searched)
+            is_empty = not evidence.passages
+            outcome = Outcome.DECLINE if is_empty else Outcome.ANSWER
+            return Finding(outcome, LISTED[is_empty], searched=searched)
 
         found, receipt, _ = self._requests.on_record(
             RecordKind.RETRIEVE, text, session, Models(), work, where, names=True

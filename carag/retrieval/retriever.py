@@ -12,7 +12,6 @@ from carag.labelling.naming import named
 from carag.policy import EVERYWHERE, NEVER, Mask, Policy, Rule, Search
 from carag.policy.mask import ANY_AUDIENCE
 from carag.retrieval.evidence import Evidence, Head, Hidden, Passage, Withheld
-from carag.retrieval.narrowed import NarrowedIndex, NarrowedWords, Within
 from carag.retrieval.past_index import PastIndex
 from carag.retrieval.ranking import Question, Wider
 from carag.retrieval.reranker import pool_size
@@ -198,6 +197,8 @@ class Retriever:
     def _narrowed(self, rows: _Rows, where: Where) -> _Rows:
         if where.documents is None:
             return rows
+        from carag.retrieval.narrowed import NarrowedIndex, NarrowedWords, Within
+
         index, words = rows
         narrowed = NarrowedWords(words, Within(self._store.documents, where.documents))
         # They have what rankers and listings call of an index, and nothing else.

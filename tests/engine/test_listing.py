@@ -164,7 +164,7 @@ def test_quarantine_is_for_those_who_may_know_and_says_what_to_mend(tmp_path: Pa
         assert engine.quarantine(READER).why == "EXISTENCE_NOT_GRANTED"
         assert engine.quarantine(READER).outcome is Outcome.REFUSE
         page = engine.quarantine(REVIEW)
-        [one] = page.documents
+        [one] = page.quarantined
         assert (one.id, one.code) == ("memo/1", "UNKNOWN_VALUE")
         assert "ingest the document again" in one.mend
         assert "sekret" in one.why
