@@ -77,6 +77,10 @@ Key = Annotated[
         help="The log's public key, from a source you trust. Default: the file [b]vkey[/b] in DIR.",
     ),
 ]
+DryRun = Annotated[
+    bool,
+    typer.Option("--dry-run", help="Say what would be added, changed, closed and removed; write nothing."),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
 AsJsonLines = Annotated[bool, typer.Option("--json", help="Print one JSON object per line instead of text.")]
 ClaimedRole = Annotated[

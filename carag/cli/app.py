@@ -138,6 +138,7 @@ def receipt(words: typer.Context) -> int:
 
 app.add_typer(audit.app, name="audit")
 app.add_typer(documents.documents, name="documents")
+app.add_typer(documents.quarantine, name="quarantine")
 app.add_typer(groups.app, name="groups")
 app.add_typer(subject.app, name="subject")
 app.add_typer(policy.app, name="policy")

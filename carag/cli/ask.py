@@ -41,7 +41,7 @@ _SETTINGS: Final = (
     *("retain", "not_before", "backend"),
 )
 """Options that decide how an engine is opened."""
-_CONDITION: Final = re.compile(r"([^<>=]+)(<=|>=|=|<|>)(.+)", re.DOTALL)
+_CONDITION: Final = re.compile(r"([^<>=!]+)(<=|>=|!=|=|<|>)(.+)", re.DOTALL)
 _BOUNDS: Final = {"<": "lt", "<=": "lte", ">": "gt", ">=": "gte"}
 
 Role = Annotated[str, typer.Option(metavar="R", help="The role that asks, such as [b]buy_side[/b].")]
@@ -78,8 +78,9 @@ Narrowed = Annotated[
     typer.Option(
         "--where",
         metavar="FIELD=VALUE",
-        help="Only documents with this metadata; also [b]<[/b], [b]<=[/b], [b]>[/b] and [b]>=[/b] for numbers and "
-        "dates, as in [b]'year>=2024'[/b]. Several values of one field are alternatives; all fields must match.",
+        help="Only documents with this metadata; also [b]!=[/b], and for numbers and dates [b]<[/b], [b]<=[/b], "
+        "[b]>[/b] and [b]>=[/b], as in [b]'year>=2024'[/b]. Several values of one field are alternatives; all fields "
+        "must match.",
     ),
 ]
 GeneratorName = Annotated[
@@ -175,7 +176,7 @@ def ask(
     from carag.engine import Engine
 
     session, narrowed = (
-        _session(role, purpose, as_of, subject, entity, principal, conversation),
+        session_of(role, purpose, as_of, subject, entity, principal, conversation),
         conditions(where or ()),
     )
     breaking = _breaking(break_glass, reason, approver)
@@ -205,7 +206,7 @@ def ask(
             say(
                 f"{store} is a store of the profile {profile}; carag policy show --store {store} lists its roles"
             )
-    return _exit_of(answer.outcome)
+    return exit_of(answer.outcome)
 
 
 def explain(
@@ -232,7 +233,7 @@ def explain(
     """
     from carag.engine import NO_EMBEDDER, Engine
 
-    session = _session(role, purpose, as_of, None, entity, principal, None)
+    session = session_of(role, purpose, as_of, None, entity, principal, None)
     try:
         with Engine.open(
             store, create=False, embedder=NO_EMBEDDER, **store_settings(retain, not_before, backend)
@@ -247,7 +248,7 @@ def explain(
         say_json(explanation.to_json())
     else:
         _show_explanation(explanation)
-    return _exit_of(explanation.outcome)
+    return exit_of(explanation.outcome)
 
 
 def _settings_from(context: typer.Context, given: Path | None) -> Path | None:
@@ -393,7 +394,7 @@ def _asked_of_holder(
     return answer_of(said), said.profile
 
 
-def _session(
+def session_of(
     role: str,
     purpose: str,
     as_of: str | None,
@@ -402,6 +403,7 @@ def _session(
     principals: list[str] | None,
     conversation: str | None,
 ) -> Session:
+    """Make a session from what a command was given."""
     from carag.policy import Session
 
     return Session(
@@ -432,13 +434,20 @@ def conditions(given: Iterable[str]) -> dict[str, Any]:
     for one in given:
         said = _CONDITION.fullmatch(one)
         if said is None:
-            raise InvalidArgument(f"--where is {quoted(one)}; want FIELD=VALUE, or < <= > >= in place of =")
+            raise InvalidArgument(
+                f"--where is {quoted(one)}; want FIELD=VALUE, or != < <= > >= in place of ="
+            )
         field, sign, value = said.groups()
         if sign == "=":
             stated = found.setdefault(field, [])
             is_clear = isinstance(stated, list)
             if is_clear:
                 stated.append(value)
+        elif sign == "!=":
+            stated = found.setdefault(field, {})
+            is_clear = isinstance(stated, dict)
+            if is_clear:
+                stated.setdefault("not", []).append(value)
         else:
             stated = found.setdefault(field, {})
             is_clear = isinstance(stated, dict) and stated.setdefault(_BOUNDS[sign], value) == value
@@ -462,7 +471,8 @@ def _moment(text: str | None) -> datetime | date | None:
         ) from None
 
 
-def _exit_of(outcome: Outcome) -> Exit:
+def exit_of(outcome: Outcome) -> Exit:
+    """Return the exit code of an outcome."""
     from carag.audit import Outcome
 
     return {Outcome.ANSWER: Exit.OK, Outcome.DECLINE: Exit.DECLINED}.get(outcome, Exit.REFUSED)

@@ -1,4 +1,4 @@
-"""Remove documents or erase them for good, and tell which: ``documents remove``, ``erase``, ``audit erasures``.
+"""Look at documents, remove them or erase them for good: ``documents``, ``quarantine``, ``erase``, ``audit erasures``.
 
 All are about whole documents; ``carag audit erase`` is about the private values of records.
 """
@@ -6,22 +6,151 @@ All are about whole documents; ``carag audit erase`` is about the private values
 from __future__ import annotations
 
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from carag.cli import ask as asking
 from carag.cli._files import opened_log, read_text, reader_of
-from carag.cli._options import AsJson, BackendUrl, Key, ReadableStore, Store, unembedded
+from carag.cli._options import AsJson, BackendUrl, DryRun, Key, ReadableStore, Store, unembedded
 from carag.cli._output import Exit, say, say_json, say_lines
+from carag.cli.ask import AsOf, Entity, Narrowed, Principal, Purpose, Role, Subject, conditions
 from carag.cli.audit_erase import refuse
+from carag.cli.ingest import show_preview
 from carag.errors import InvalidArgument, Refused
+from carag.visible import visible_line
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from carag.audit import Record
     from carag.engine.erasing.documents import ErasureReport
+    from carag.engine.listing import DocumentView
 
 
-documents = typer.Typer(help="Remove single documents of a store.", no_args_is_help=True)
+documents = typer.Typer(help="List, show and remove single documents of a store.", no_args_is_help=True)
+quarantine = typer.Typer(help="List what cannot be found until it is mended.", no_args_is_help=True)
+
+After = Annotated[
+    str | None,
+    typer.Option("--after", metavar="ID", help="Begin after this id, the last of the page before."),
+]
+Limit = Annotated[int, typer.Option(metavar="N", help="The most that one page shows, 1 to 400.")]
+
+
+@documents.command("list")
+def list_(
+    store: Store,
+    role: Role,
+    purpose: Purpose,
+    as_of: AsOf = None,
+    entity: Entity = None,
+    principal: Principal = None,
+    subject: Subject = None,
+    where: Narrowed = None,
+    after: After = None,
+    limit: Limit = 100,
+    backend: BackendUrl = None,
+    as_json: AsJson = False,
+) -> int:
+    """List the documents of which a session may use a passage, by id; this is on record.
+
+    [dim]carag documents list --store store --role public --purpose read --where 'id!=plan.md'[/dim]
+    """
+    from carag.engine import Engine
+
+    session = asking.session_of(role, purpose, as_of, subject, entity, principal, None)
+    with Engine.open(store, **unembedded(backend)) as engine:
+        page = engine.documents(session, where=conditions(where or ()), after=after, limit=limit)
+    if as_json:
+        say_json(page.to_json())
+        return asking.exit_of(page.outcome)
+    for one in page.documents:
+        say(_described(one))
+    _say_rest(page.documents, page.why, page.after, page.receipt.seq)
+    return asking.exit_of(page.outcome)
+
+
+@documents.command()
+def show(
+    id_: Annotated[str, typer.Argument(metavar="ID", help="The id of a document.")],
+    store: Store,
+    role: Role,
+    purpose: Purpose,
+    as_of: AsOf = None,
+    entity: Entity = None,
+    principal: Principal = None,
+    subject: Subject = None,
+    after: After = None,
+    limit: Limit = 400,
+    backend: BackendUrl = None,
+    as_json: AsJson = False,
+) -> int:
+    """Show a document, and those of its passages that a session may use; this is on record.
+
+    [dim]carag documents show plan.md --store store --role public --purpose read[/dim]
+    """
+    from carag.engine import Engine
+
+    session = asking.session_of(role, purpose, as_of, subject, entity, principal, None)
+    with Engine.open(store, **unembedded(backend)) as engine:
+        found = engine.document(id_, session)
+        page = engine.passages(id_, session, after=after, limit=limit)
+    if as_json:
+        texts = [{"chunk_id": one.chunk_id, "text": one.text} for one in page.passages]
+        say_json({**page.to_json(), "documents": found.to_json()["documents"], "passages": texts})
+        return asking.exit_of(page.outcome)
+    for one in found.documents:
+        say(_described(one))
+    for passage in page.passages:
+        say_lines(f"[{passage.chunk_id}]\n{passage.text}\n")
+    _say_rest(page.passages, page.why, page.after, page.receipt.seq)
+    return asking.exit_of(page.outcome)
+
+
+@quarantine.command("list")
+def list_quarantine(
+    store: Store,
+    role: Role,
+    purpose: Purpose,
+    subject: Subject = None,
+    after: After = None,
+    limit: Limit = 100,
+    backend: BackendUrl = None,
+    as_json: AsJson = False,
+) -> int:
+    """List the documents in quarantine, with the reason and what to mend, for those who may know what is hidden.
+
+    [dim]carag quarantine list --store store --role compliance --purpose review[/dim]
+    """
+    from carag.engine import Engine
+
+    with Engine.open(store, **unembedded(backend)) as engine:
+        page = engine.quarantine(
+            asking.session_of(role, purpose, None, subject, None, None, None), after=after, limit=limit
+        )
+    if as_json:
+        say_json(page.to_json())
+        return asking.exit_of(page.outcome)
+    for one in page.quarantined:
+        say(f"{visible_line(one.id)}: {one.code}: {visible_line(one.why)}")
+        say(f"  to mend it, {one.mend}")
+    _say_rest(page.quarantined, page.why, page.after, page.receipt.seq)
+    return asking.exit_of(page.outcome)
+
+
+def _described(one: DocumentView) -> str:
+    told = ", ".join(f"{name} {value}" for name, value in one.stated.items() if name != "id")
+    return visible_line(f"{one.id}: {told}" if told else one.id)
+
+
+def _say_rest(shown: Sequence[object], why: str, after: str | None, record: int) -> None:
+    if not shown:
+        say(f"nothing to show ({why})")
+    if after is not None:
+        say(f"there is more: --after {quote(visible_line(after))}")
+    say(f"on record: {record}", style="dim")
 
 
 @documents.command()
@@ -35,6 +164,8 @@ def remove(
         str | None, typer.Option("--by", metavar="NAME", help="Who removes them; recorded as a commitment.")
     ] = None,
     backend: BackendUrl = None,
+    dry_run: DryRun = False,
+    as_json: AsJson = False,
 ) -> int:
     """Remove documents, and record that; their text stays for questions about the past.
 
@@ -44,9 +175,16 @@ def remove(
     """
     from carag.engine import Engine
 
+    if dry_run:
+        with Engine.open(store, **unembedded(backend)) as engine:
+            show_preview(engine.contents.preview(remove=ids), as_json=as_json)
+        return Exit.OK
     with Engine.open(store, **unembedded(backend)) as engine:
         removed = engine.remove(ids, by=by)
-    say(f"documents removed from {store}, on record: {removed}")
+    if as_json:
+        say_json({"removed": removed})
+    else:
+        say(f"documents removed from {store}, on record: {removed}")
     return Exit.OK
 
 

@@ -14,6 +14,7 @@ import typer
 from carag.cli._options import (
     AsJson,
     BackendUrl,
+    DryRun,
     EmbedderName,
     NotBefore,
     ProfileName,
@@ -26,6 +27,7 @@ from carag.cli._output import Exit, logging_shown, progress, say, say_ids, say_j
 from carag.cli.erasing.due import due_json, show_due
 from carag.errors import InvalidArgument
 from carag.limits import quoted
+from carag.visible import visible_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
     from carag.adopting import AdoptReport
     from carag.cli._configuration import Configuration
     from carag.engine import IngestReport, SyncReport
+    from carag.engine.what_if.preview import Preview
     from carag.policy import Profile
     from carag.sources import FetchReport
 
@@ -221,6 +224,7 @@ def ingest(
     retain: Retain = None,
     not_before: NotBefore = None,
     backend: BackendUrl = None,
+    dry_run: DryRun = False,
     as_json: AsJson = False,
 ) -> int:
     """Read filings, or documents of another profile, label them, and make them searchable.
@@ -236,6 +240,11 @@ def ingest(
     from carag.engine.factories import imported
 
     settings = model_settings(context, store, embedder=embedder) | store_settings(retain, not_before, backend)
+    if dry_run:
+        own = None if reader is None else imported("reader", reader, not_in=store)
+        with undone_if_empty(store), Engine.open(store, profile=profile, **settings) as engine:
+            show_preview(engine.contents.preview(path, reader=own), as_json=as_json)
+        return Exit.OK
     with (
         undone_if_empty(store),
         Engine.open(store, profile=profile, **settings) as engine,
@@ -422,6 +431,7 @@ def sync(
     retain: Retain = None,
     not_before: NotBefore = None,
     backend: BackendUrl = None,
+    dry_run: DryRun = False,
     as_json: AsJson = False,
 ) -> int:
     """Store what is new or changed in a folder, by its content, and list what has vanished.
@@ -438,6 +448,8 @@ def sync(
     from carag.engine.factories import imported
     from carag.engine.freshness import Nightly
 
+    if dry_run and (nightly or erase_due):
+        raise InvalidArgument("--dry-run says what one sync would do; leave --nightly and --erase-due out")
     if not erase_due and (by or approver):
         raise InvalidArgument("--by and --approver are for --erase-due; add it, or leave them out")
     if erase_due:
@@ -445,6 +457,11 @@ def sync(
     settings = model_settings(context, store, embedder=embedder) | store_settings(retain, not_before, backend)
     own = None if reader is None else imported("reader", reader, not_in=store)
     zone = _zone(time_zone) if time_zone is not None else None
+    if dry_run:
+        with Engine.open(store, create=False, **settings) as engine:
+            found = engine.contents.preview(path, reader=own, sync=True, remove_vanished=remove_vanished)
+        show_preview(found, as_json=as_json)
+        return Exit.OK
 
     def run(stop: Callable[[], bool]) -> SyncReport:
         with Engine.open(store, create=False, **settings) as engine:
@@ -473,6 +490,20 @@ def sync(
         return Exit.OK
     warn(f"nothing under {path} could be used: {len(report.problems)} skipped or broken", style="red")
     return Exit.BAD_INPUT
+
+
+def show_preview(found: Preview, *, as_json: bool) -> None:
+    """Print what would be done."""
+    if as_json:
+        say_json(found.to_json())
+        return
+    say(f"dry run: nothing was written; {found.unchanged} documents are unchanged")
+    for what in ("added", "changed", "closed", "removed", "vanished"):
+        for one in getattr(found, what):
+            say(f"  {what:<11} {visible_line(one)}")
+    for one, why in found.quarantined.items():
+        say(f"  quarantined {visible_line(one)}: {visible_line(why)}")
+    _show_problems(found.problems)
 
 
 def _show_report(report: IngestReport, kind: str) -> None:

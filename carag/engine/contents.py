@@ -10,11 +10,22 @@ from typing import TYPE_CHECKING
 from carag.engine.collection import no_progress
 from carag.engine.freshness import Source, placed_reader, read_still
 from carag.engine.results import AddReport, LabelHistory, SyncReport
-from carag.engine.writer import Kind, add, never, remove, stream, withdraw, without_lost, write
+from carag.engine.writer import (
+    Kind,
+    add,
+    checked,
+    never,
+    removable,
+    remove,
+    stream,
+    withdraw,
+    without_lost,
+    write,
+)
 from carag.errors import InvalidArgument
 from carag.labelling.acts import document_histories
 from carag.labelling.document import Document
-from carag.labelling.stated import remnant, removed
+from carag.labelling.stated import remnant, removed, stated_documents
 from carag.limits import ERASED, check_label, shown
 from carag.policy import as_of_minutes
 from carag.policy.groups.statements import GroupImport
@@ -31,6 +42,7 @@ if TYPE_CHECKING:
     from carag.engine.freshness import PlacedReader
     from carag.engine.recorder import Recorder
     from carag.engine.results import IngestReport
+    from carag.engine.what_if.preview import Preview
     from carag.labelling.labelled import NotMade
     from carag.policy import Audience, Profile, Session
     from carag.profiles.edgar.documents import Selection
@@ -127,6 +139,12 @@ class Contents:
     def _ingest_documents(
         self, read: Iterable[Document | str], stop: Callable[[], bool] = never
     ) -> IngestReport:
+        documents, problems = self._read(read)
+        done = self._add(documents, stop, problems=problems)
+        return done.of_store(self._collection.store.documents.counts())
+
+    def _read(self, read: Iterable[Document | str]) -> tuple[list[Document], list[str]]:
+        """Return the documents that can be added, and the problems of what was read."""
         found = list(read)
         if odd := [one for one in found if not isinstance(one, Document | str)]:
             raise InvalidArgument(
@@ -135,9 +153,69 @@ class Contents:
             )
         documents = [one for one in found if isinstance(one, Document)]
         documents, lost = without_lost(documents, self._collection.store)
-        problems = [visible_line(one) for one in found if isinstance(one, str)] + lost
-        done = self._add(documents, stop, problems=problems)
-        return done.of_store(self._collection.store.documents.counts())
+        return documents, [visible_line(one) for one in found if isinstance(one, str)] + lost
+
+    def preview(
+        self,
+        path: str | PathLike[str] | None = None,
+        *,
+        reader: Callable[[Path], Iterable[Document | str]] | None = None,
+        sync: bool = False,
+        remove_vanished: bool = False,
+        remove: Iterable[str] = (),
+    ) -> Preview:
+        r"""Say what :meth:`ingest`, :meth:`sync` or :meth:`remove` would do, and change nothing.
+
+        Raises InvalidArgument where they do.
+
+        Examples
+        --------
+        >>> import tempfile, carag
+        >>> from pathlib import Path
+        >>> folder = Path(tempfile.mkdtemp())
+        >>> _ = (folder / "a.md").write_text("---\nclassification: internal\n---\nThe canteen opens at noon.")
+        >>> with carag.Engine.open(tempfile.mkdtemp(), profile="generic", embedder="wordllama") as engine:
+        ...     before = engine.contents.preview(folder)
+        ...     _ = engine.ingest(folder)
+        ...     after = engine.contents.preview(folder, remove=["a.md"])
+        >>> before.added, after.unchanged, after.removed
+        (['a.md'], 1, ['a.md'])
+        """
+        from carag.engine.what_if.preview import Preview, preview
+
+        self._lifetime.check()
+        self._in_force.keep_up()
+        store = self._collection.store
+        if path is None:
+            return Preview(removed=removable(store, remove))
+        folder = Path(path)
+        if reader is None and self._collection.profile.vocabulary.reader == "edgar":
+            from carag.profiles.edgar.documents import labelled_filings
+
+            self._not_edgar(sync=sync)
+            return preview(store.documents, (one for _, one in labelled_filings(folder, None)))
+        missing: list[str] = []
+        read: list[Document | str]
+        if sync:
+            still = read_still(folder, self._placed(reader))
+            missing, read = Source(store, folder).missing(still), [*still.documents, *still.problems]
+        else:
+            read = [one for _, one in self._placed(reader)(folder)]
+        documents, problems = self._read(read)
+        labelled = stated_documents(documents, self._collection.profile.vocabulary)
+        found = preview(store.documents, checked(labelled, store, problems))
+        found.vanished = missing
+        gone = missing if remove_vanished and documents else []
+        found.removed = [*gone, *removable(store, remove)]
+        return found
+
+    @staticmethod
+    def _not_edgar(*, sync: bool) -> None:
+        if sync:
+            raise InvalidArgument(
+                "sync is for documents, and this store's profile reads filings, which do not vanish; run ingest "
+                "again, which stores what is new or changed"
+            )
 
     def sync(
         self,
@@ -151,11 +229,7 @@ class Contents:
         self._lifetime.check()
         self._in_force.keep_up()
         own = self._collection.profile.vocabulary.reader
-        if reader is None and own == "edgar":
-            raise InvalidArgument(
-                "sync is for documents, and this store's profile reads filings, which do not vanish; run ingest "
-                "again, which stores what is new or changed"
-            )
+        self._not_edgar(sync=reader is None and own == "edgar")
         folder, stopped = Path(path), False
 
         def asked() -> bool:

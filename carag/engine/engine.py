@@ -21,6 +21,7 @@ from carag.engine.configuration import ConfigurationLog, InForce
 from carag.engine.contents import Contents
 from carag.engine.directory import Ending, Lifetime, close_dropped, opened
 from carag.engine.evaluations import Evaluations
+from carag.engine.listing import Listings
 from carag.engine.recorder import Denials, Recorder
 from carag.engine.requests import DEFAULT_K, Requests
 from carag.engine.writer import never
@@ -84,9 +85,10 @@ _MOVED: Final = {
 class Engine:
     """Answers questions over one store. Use :meth:`open`.
 
-    Its parts: ``contents`` (documents and labels), ``requests`` (questions, each on record), ``calibration`` (of the
-    gate), ``evaluations`` (records that the store was measured), ``break_glass`` (opens a cell for a time, for a
-    written reason), ``log``, and ``anchoring`` (what confirms the log elsewhere).
+    Its parts: ``contents`` (documents and labels), ``requests`` (questions, each on record), ``listings`` (what is in
+    the store for a session, on record; also as ``documents``, ``document``, ``passages`` and ``quarantine``),
+    ``calibration`` (of the gate), ``evaluations`` (records that the store was measured), ``break_glass`` (opens a cell
+    for a time, for a written reason), ``log``, and ``anchoring`` (what confirms the log elsewhere).
 
     Examples
     --------
@@ -124,6 +126,9 @@ class Engine:
         self._denials = Denials(log, recorder.now)
         self.anchoring = anchoring
         self.requests = Requests(collection, recorder, in_force, retriever, guarded, lifetime, authority)
+        self.listings = Listings(self.requests)
+        self.documents, self.document = self.listings.documents, self.listings.document
+        self.passages, self.quarantine = self.listings.passages, self.listings.quarantine
         self.break_glass = BreaksGlass(recorder, in_force, lifetime, on_break_glass)
         self.contents = Contents(collection, recorder, configuration, in_force, lifetime)
         self.evaluations = Evaluations(self.requests, lifetime)

@@ -41,6 +41,8 @@ _LASTS: Final = 2 * 3600 * 1_000_000
 _LOOKED_AT: Final = 64
 # Codes of records that follow up a question, and repeat its text.
 _NOT_ASKED: Final = frozenset({"ANSWERED_ELSEWHERE", "SUCCESSORS"})
+# Codes of a listing with something, and of one with nothing; a question may have them too, a retrieval may not.
+LISTED: Final = ("LISTED", "NONE_LISTED")
 
 
 class Turn(NamedTuple):
@@ -77,6 +79,7 @@ def turns_of(log: AuditLog, session: Session, now: datetime) -> tuple[Turn, ...]
             and event.kind in (RecordKind.QUERY, RecordKind.RETRIEVE)
             and event.outcome in (Outcome.ANSWER, Outcome.DECLINE)
             and event.why not in _NOT_ASKED
+            and not (event.kind is RecordKind.RETRIEVE and event.why in LISTED)
         ):
             found.append(Turn(seq, said["query"], event.outcome))
             last = event.started

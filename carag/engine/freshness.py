@@ -244,14 +244,22 @@ class Source:
         self._keep(self.known() | still.places)
 
     def vanished(self, still: Still) -> list[str]:
+        """Return what :meth:`missing` does, and forget those that were withdrawn."""
+        missing, removed = self._gone(still)
+        self._keep({id_: file for id_, file in self.known().items() if id_ not in removed})
+        return missing
+
+    def missing(self, still: Still) -> list[str]:
         """Return the ids that the folder gave and no longer gives, except those that an unreadable file may hold."""
+        return self._gone(still)[0]
+
+    def _gone(self, still: Still) -> tuple[list[str], set[str]]:
         known = self.known()
         gone = {id_ for id_ in known if id_ not in still.places}
         removed = {
             id_ for id_ in gone if (self._store.documents.facts_of(id_) or {"removed": True})["removed"]
         }
-        self._keep({id_: file for id_, file in known.items() if id_ not in removed})
-        return sorted(id_ for id_ in gone - removed if not still.hides(known[id_]))
+        return sorted(id_ for id_ in gone - removed if not still.hides(known[id_])), removed
 
     def _keep(self, places: dict[str, str]) -> None:
         if places != self.known():

@@ -45,7 +45,7 @@ _MAX_K: Final = 400
 
 
 class Requests:
-    """Answers, retrieves and explains, each on record; every call goes through :meth:`_on_record`."""
+    """Answers, retrieves and explains, each on record; every call goes through :meth:`on_record`."""
 
     def __init__(
         self,
@@ -103,7 +103,7 @@ class Requests:
                 left_out=result.left_out,
             )
 
-        asked = self._on_record(RecordKind.QUERY, question, session, self.models, work, where)
+        asked = self.on_record(RecordKind.QUERY, question, session, self.models, work, where)
         found, receipt, _ = asked
         superseded, follows = record_successors(self.collection, self.recorder, asked)
         return Answer.of(found, receipt, gate=behind.gate, superseded=superseded, follows=follows)
@@ -124,7 +124,7 @@ class Requests:
         told = about_documents(request.read, scope, guarded, search, egress.leaving)
         if told is None:
             return None
-        self._check_groups(request, decision)
+        self.check_groups(request, decision)
         return Finding(
             Outcome.DECLINE if told.code is ToldCode.NONE_LISTED else Outcome.ANSWER,
             told.code.value,
@@ -152,7 +152,7 @@ class Requests:
                 return Finding(Outcome.ANSWER, "RETRIEVED", models=egress.models, searched=searched)
             return Finding(Outcome.DECLINE, "NO_ADMISSIBLE_EVIDENCE", models=egress.models, searched=searched)
 
-        found, receipt, request = self._on_record(
+        found, receipt, request = self.on_record(
             RecordKind.RETRIEVE, question, session, self._searching, work, where
         )
         searched = found.searched
@@ -182,7 +182,7 @@ class Requests:
         def work(egress: Egress, decision: Decision) -> Finding:
             return explain(self.collection.store, chunk_id, decision, egress.request.inquiry)
 
-        found, receipt, _ = self._on_record(RecordKind.EXPLAIN, chunk_id, session, Models(), work)
+        found, receipt, _ = self.on_record(RecordKind.EXPLAIN, chunk_id, session, Models(), work, names=True)
         return Explanation(
             found.outcome,
             found.why,
@@ -229,7 +229,7 @@ class Requests:
         return Models(self.collection.embedder.name, rerank=stated(found.reranker), rank=stated(found.ranker))
 
     @no_text_in_traceback
-    def _on_record(
+    def on_record(
         self,
         kind: RecordKind,
         text: str,
@@ -237,13 +237,16 @@ class Requests:
         models: Models,
         work: Callable[[Egress, Decision], Finding],
         where: Mapping[str, Any] | None = None,
+        *,
+        names: bool = False,
     ) -> tuple[Finding, Receipt, Request]:
         """Take a request from its check to its durable record; return the finding, the receipt and the request.
 
         - ``models``: what ``work`` may send the question to.
+        - ``names``: the text names what is wanted, and is not read as a question.
         """
         self._lifetime.check()
-        check_question("chunk id" if kind is RecordKind.EXPLAIN else "question", text)
+        check_question("id" if names else "question", text)
         if type(session) is not Session:  # a subclass could give other values each time it is read
             raise InvalidArgument(
                 f"session is a {type(session).__name__}; want a carag.Session, not a subclass"
@@ -255,9 +258,9 @@ class Requests:
         with recorder.failures(request):
             request = replace(request, rules=self.in_force.keep_up())
         with recorder.failures(request):
-            question = None if kind is RecordKind.EXPLAIN else text
+            question = None if names else text
             try:
-                request = self._carried(request)
+                request = request if names else self._carried(request)
                 decision = request.rules.decide(question, session, request.started, read=request.read)
             except Refused as refusal:
                 found = Finding(Outcome.REFUSE, refusal.code, str(refusal))
@@ -288,10 +291,10 @@ class Requests:
             before_remote=egress.leaving,
             authority=request.inquiry,
         )
-        self._check_groups(request, decision)
+        self.check_groups(request, decision)
         return evidence
 
-    def _check_groups(self, request: Request, decision: Decision) -> None:
+    def check_groups(self, request: Request, decision: Decision) -> None:
         """Check that the session is in the groups that the decision knows; StoreLocked if not.
 
         A document that is newer than the change may have been found, and be denied to a group of now.
@@ -302,7 +305,7 @@ class Requests:
 
     def _carried(self, request: Request) -> Request:
         """Read a follow-up after the earlier questions of its conversation."""
-        if request.kind is RecordKind.EXPLAIN or request.session.conversation is None:
+        if request.session.conversation is None:
             return request
         from carag.retrieval.reading.follow_up import carried, leans
 

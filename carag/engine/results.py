@@ -53,6 +53,10 @@ class Retrieval:
     def __repr__(self) -> str:
         return _brief(self, passages=len(self.passages))
 
+    def _repr_html_(self) -> str | None:
+        rows = [(one.chunk_id, f"{one.similarity:.3f}", one.source, one.text) for one in self.passages]
+        return _card(self, ("passage", "similarity", "source", "text"), rows, understood=self.understood)
+
 
 @dataclass(frozen=True, slots=True)
 class Superseded:
@@ -173,6 +177,10 @@ class Answer(Retrieval):
     def __repr__(self) -> str:
         return _brief(self, passages=len(self.passages), citations=len(self.citations))
 
+    def _repr_html_(self) -> str | None:
+        rows = [(one.number, one.chunk_id, one.source) for one in self.citations]
+        return _card(self, ("", "passage", "source"), rows, self.text, understood=self.understood)
+
     def to_json(self) -> dict[str, Any]:
         """Return what ``carag ask --json`` prints; plain values only."""
         return {
@@ -238,6 +246,10 @@ class Explanation:
 
     def __repr__(self) -> str:
         return _brief(self, reasons=len(self.reasons))
+
+    def _repr_html_(self) -> str | None:
+        rows = [(one.reason.code, one.reason.text) for one in self.reasons]
+        return _card(self, ("reason", "in words"), rows, self.text, regulation=self.regulation)
 
     def to_json(self) -> dict[str, Any]:
         """Return what ``carag explain --json`` prints."""
@@ -408,6 +420,19 @@ class GateReport:
 def _brief(what: Retrieval | Explanation, **counts: int) -> str:
     counted = "".join(f", {name}={count}" for name, count in counts.items())
     return f"{type(what).__name__}({what.outcome.value}, {what.why}{counted}, record={what.receipt.seq})"
+
+
+def _card(
+    what: Retrieval | Explanation,
+    columns: tuple[str, ...],
+    rows: list[tuple[Any, ...]],
+    text: str = "",
+    **facts: object,
+) -> str | None:
+    from carag.audit.receipts.card import card  # loaded in a notebook only
+
+    said = {"outcome": what.outcome.value, "why": what.why, "record": what.receipt.seq}
+    return card(type(what).__name__, said | facts, text=text, columns=columns, rows=rows)
 
 
 def _place_json(one: Passage | Citation) -> dict[str, Any]:

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from carag.labelling.document import Document
     from carag.labelling.labelled import Facts, LabelledDocument, Made
     from carag.labelling.lifecycle import StateSpan
+    from carag.labelling.stated import StatedDocument
     from carag.retrieval import Embedder
     from carag.store._transaction import Transaction
     from carag.store.store import CorpusStore
@@ -270,16 +271,21 @@ def add(
     for one in labelled.values():
         check_vectors(one.given, collection.embedder)
     with collection.writing(kind.reader):
-        supersedes = {id_: one.given.supersedes for id_, one in labelled.items()}
-        wrong = _superseding_wrongly(supersedes, collection.store)
-        wrong |= _misspelt([one.given for one in labelled.values()], collection.store)
-        for message in wrong.values():
-            raise InvalidArgument(message)
-        given: list[tuple[int, Given | NotMade]] = [(0, NotMade(one)) for one in problems]
-        given += [(0, one) for one in labelled.values()]
-        return write(
-            collection, kind, given, hashes=collection.store.documents.content_hashes(labelled), stop=stop
-        )
+        given = checked(labelled, collection.store, problems)
+        hashes = collection.store.documents.content_hashes(labelled)
+        return write(collection, kind, ((0, one) for one in given), hashes=hashes, stop=stop)
+
+
+def checked(
+    labelled: Mapping[str, StatedDocument], store: CorpusStore, problems: Sequence[str]
+) -> list[Given | NotMade]:
+    """Return problems and documents to be stored; InvalidArgument if a document does not go with the store."""
+    supersedes = {id_: one.given.supersedes for id_, one in labelled.items()}
+    wrong = _superseding_wrongly(supersedes, store)
+    wrong |= _misspelt([one.given for one in labelled.values()], store)
+    for message in wrong.values():
+        raise InvalidArgument(message)
+    return [*map(NotMade, problems), *labelled.values()]
 
 
 def stream(collection: Collection, kind: Kind, read: Iterable[Document | NotMade]) -> IngestReport:
@@ -335,17 +341,22 @@ def without_lost(documents: Iterable[Document], store: CorpusStore) -> tuple[lis
 
 def remove(collection: Collection, kind: Kind, ids: Iterable[str]) -> int:
     """Close the labels of documents and return their number; see :meth:`carag.Engine.remove`."""
-    wanted = listed_ids(ids)
     with collection.writing(kind.reader):
-        store = collection.store
-        known = {one: store.documents.facts_of(one) for one in wanted}
-        if absent := [one for one, facts in known.items() if facts is None or facts["removed"]]:
-            raise InvalidArgument(
-                f"document {quoted(absent[0])} is not in the store, or was removed before, as with {len(absent)} of "
-                f"the {len(wanted)} ids; nothing was removed: leave these ids out"
-            )
+        wanted = removable(collection.store, ids)
         withdraw(collection, kind, wanted)
     return len(wanted)
+
+
+def removable(store: CorpusStore, ids: Iterable[str]) -> list[str]:
+    """Return the ids of a list, each once; InvalidArgument if a document is not in the store, or was removed before."""
+    wanted = listed_ids(ids)
+    known = {one: store.documents.facts_of(one) for one in wanted}
+    if absent := [one for one, facts in known.items() if facts is None or facts["removed"]]:
+        raise InvalidArgument(
+            f"document {quoted(absent[0])} is not in the store, or was removed before, as with {len(absent)} of "
+            f"the {len(wanted)} ids; nothing was removed: leave these ids out"
+        )
+    return wanted
 
 
 def listed_ids(ids: Iterable[str]) -> list[str]:

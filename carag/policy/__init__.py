@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     from carag.policy.vocabulary import meaning as meaning
     from carag.policy.vocabulary import vocabulary_of as vocabulary_of
     from carag.policy.where import EVERYWHERE as EVERYWHERE
+    from carag.policy.where import STATED_FIELDS as STATED_FIELDS
     from carag.policy.where import FieldKind as FieldKind
     from carag.policy.where import Value as Value
     from carag.policy.where import Where as Where
@@ -92,7 +93,7 @@ else:
             "table": "Cell PolicyTable",
             "time": "EASTERN NEVER as_of_minutes from_minutes known_at_microseconds parse_moment",
             "vocabulary": "BitMeaning Vocabulary intents meaning vocabulary_of",
-            "where": "EVERYWHERE FieldKind Value Where in_one_form",
+            "where": "EVERYWHERE FieldKind STATED_FIELDS Value Where in_one_form",
             "word": "CONTROL POLICY_BITS PolicyBit PolicyFlag QUARANTINE SCHEMA_VERSION TOMBSTONE VERSION_WORD",
         },
     )

@@ -1,4 +1,7 @@
-"""Narrow a search to passages whose declared metadata meets conditions; a narrowing admits nothing by itself.
+"""Narrow a search to passages whose metadata meets conditions; a narrowing admits nothing by itself.
+
+Fields that the profile declares are tested with each row. What every document may state (:data:`STATED_FIELDS`) is
+tested before the search, for each document that the session may use, so that no profile has to declare it.
 
 Values are compared in one form: ``" Treasury"`` and ``"treasury"`` are the same, and so are ``2024`` and ``"2024"``.
 """
@@ -9,7 +12,7 @@ import json
 import operator
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime
 from math import isfinite
 from types import MappingProxyType
@@ -41,10 +44,28 @@ _WANTED: Final[Mapping[FieldKind, str]] = MappingProxyType(
 )
 
 
+STATED_FIELDS: Final[Mapping[str, FieldKind]] = MappingProxyType(
+    {
+        "company": "text",
+        "filed": "date",
+        "form": "text",
+        "id": "text",
+        "issued": "date",
+        "language": "text",
+        "period": "date",
+        "source": "text",
+        "title": "text",
+    }
+)
+"""Fields that documents state under any profile; those of a filing may also be in the metadata of other documents."""
+
+
 @final
 @dataclass(frozen=True, slots=True, repr=False)
 class Where:
     """Conditions on metadata, all of which a passage must meet. ``Where()`` has none and narrows nothing.
+
+    ``documents`` holds the conditions on :data:`STATED_FIELDS` that the profile does not declare.
 
     Examples
     --------
@@ -52,17 +73,28 @@ class Where:
     >>> where = Where.of({"department": ["Treasury", "risk"], "year": {"gte": 2024}}, kinds)
     >>> where.admits({"department": "treasury", "year": 2025}), where.admits({"department": "treasury"})
     (True, False)
+    >>> final = Where.of({"department": {"not": "risk"}, "id": "memo/7"}, kinds)
+    >>> final.admits({"department": "treasury"}), final.admits({}), final.documents.admits({"id": "memo/7"})
+    (True, False, True)
     """
 
     one_of: tuple[tuple[str, tuple[Value, ...]], ...] = ()
     bounds: tuple[tuple[str, str, Value], ...] = ()
+    none_of: tuple[tuple[str, tuple[Value, ...]], ...] = ()
+    documents: Where | None = None
 
     @classmethod
-    def of(cls, given: Mapping[str, Any] | None, kinds: Mapping[str, FieldKind]) -> Self:
-        """Read conditions as callers write them, about the fields (``kinds``) that the profile declares.
+    def of(
+        cls,
+        given: Mapping[str, Any] | None,
+        kinds: Mapping[str, FieldKind],
+        stated: Mapping[str, FieldKind] = STATED_FIELDS,
+    ) -> Self:
+        """Read conditions as callers write them, about fields that the profile declares (``kinds``) or all ``stated``.
 
-        ``given`` maps a field to a value, to a list or set of values, one of which the field must hold, or to a range
-        of numbers or dates such as ``{"gte": 2024, "lt": 2026}``.
+        ``given`` maps a field to a value, to a list or set of values, one of which the field must hold, to a range of
+        numbers or dates such as ``{"gte": 2024, "lt": 2026}``, or to ``{"not": value}`` with a value or a list: the
+        field must hold something else. A field that is absent meets no condition, so ``not`` does not match it either.
         """
         if given is None:
             return cls()
@@ -70,18 +102,15 @@ class Where:
             raise InvalidArgument(
                 f'where is {quoted(given)}; want a mapping of fields to values, as in {{"year": 2024}}'
             )
-        one_of: dict[str, tuple[Value, ...]] = {}
-        bounds: list[tuple[str, str, Value]] = []
+        own: dict[object, Any] = {}
+        others: dict[object, Any] = {}
         for field, wanted in given.items():
-            kind = _declared(field, kinds)
-            if isinstance(wanted, Mapping):
-                bounds += _range(field, wanted, kind)
-            else:
-                one_of[field] = _values(field, wanted, kind)
-        return cls(tuple(sorted(one_of.items())), tuple(sorted(bounds)))
+            _check_known(field, kinds, stated)
+            (own if field in kinds else others)[field] = wanted
+        return cls(*_read(own, kinds), documents=cls(*_read(others, stated)) if others else None)
 
     def __bool__(self) -> bool:
-        return bool(self.one_of or self.bounds)
+        return bool(self.one_of or self.bounds or self.none_of or self.documents)
 
     def __repr__(self) -> str:
         # Values may name a person, and a repr may end up in logs.
@@ -90,23 +119,36 @@ class Where:
     @property
     def fields(self) -> tuple[str, ...]:
         """The fields that the conditions test, in order of name."""
-        return tuple(sorted({one[0] for one in self.one_of} | {one[0] for one in self.bounds}))
+        return tuple(sorted(self._stated))
 
     @property
     def text(self) -> str:
         """All conditions as canonical JSON, for a commitment."""
-        ranges: dict[str, dict[str, Value]] = {}
+        return json.dumps(self._stated, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+    @property
+    def _stated(self) -> dict[str, Any]:
+        found: dict[str, Any] = dict(self.one_of)
         for field, bound, value in self.bounds:
-            ranges.setdefault(field, {})[bound] = value
-        return json.dumps(
-            {**dict(self.one_of), **ranges}, sort_keys=True, separators=(",", ":"), ensure_ascii=False
-        )
+            found.setdefault(field, {})[bound] = value
+        for field, values in self.none_of:
+            found.setdefault(field, {})["not"] = values
+        return found | (json.loads(self.documents.text) if self.documents else {})
+
+    @property
+    def declared(self) -> Where:
+        """The conditions on fields that the profile declares, which rows are tested for."""
+        return replace(self, documents=None)
 
     def admits(self, metadata: Mapping[str, Value]) -> bool:
-        """Test one passage's declared metadata; an absent field meets no condition."""
-        return all(field in metadata and metadata[field] in values for field, values in self.one_of) and all(
-            field in metadata and _BOUNDS[bound](metadata[field], value)
-            for field, bound, value in self.bounds
+        """Test one passage's declared metadata, or one document for ``documents``; absent fields meet no condition."""
+        return (
+            all(field in metadata and metadata[field] in values for field, values in self.one_of)
+            and all(
+                field in metadata and _BOUNDS[bound](metadata[field], value)
+                for field, bound, value in self.bounds
+            )
+            and all(field in metadata and metadata[field] not in values for field, values in self.none_of)
         )
 
 
@@ -164,15 +206,31 @@ def _day(value: object) -> str | None:
         return None
 
 
-def _declared(field: object, kinds: Mapping[str, FieldKind]) -> FieldKind:
-    if isinstance(field, str) and field in kinds:
-        return kinds[field]
-    if not kinds:
+def _check_known(field: object, kinds: Mapping[str, FieldKind], stated: Mapping[str, FieldKind]) -> None:
+    known = {**kinds, **stated}
+    if not known:
         raise InvalidArgument(
             f"where asks for {quoted(field)}, but the store's profile declares no metadata; leave it out, or make a "
             "store under a profile with [metadata]"
         )
-    raise InvalidArgument(f"where asks for {quoted(field)}; {nearest(str(field), kinds)}")
+    if not isinstance(field, str) or field not in known:
+        raise InvalidArgument(f"where asks for {quoted(field)}; {nearest(str(field), sorted(known))}")
+
+
+def _read(given: Mapping[Any, Any], kinds: Mapping[str, FieldKind]) -> tuple[Any, Any, Any]:
+    one_of: dict[str, tuple[Value, ...]] = {}
+    none_of: dict[str, tuple[Value, ...]] = {}
+    bounds: list[tuple[str, str, Value]] = []
+    for field, wanted in given.items():
+        if not isinstance(wanted, Mapping):
+            one_of[field] = _values(field, wanted, kinds[field])
+            continue
+        if "not" in wanted:
+            none_of[field] = _values(field, wanted["not"], kinds[field])
+        ranged = {bound: value for bound, value in wanted.items() if bound != "not"}
+        if ranged or not wanted:
+            bounds += _range(field, ranged, kinds[field])
+    return tuple(sorted(one_of.items())), tuple(sorted(bounds)), tuple(sorted(none_of.items()))
 
 
 def _values(field: str, wanted: object, kind: FieldKind) -> tuple[Value, ...]:
@@ -192,7 +250,9 @@ def _range(field: str, wanted: Mapping[Any, Any], kind: FieldKind) -> list[tuple
         )
     if not wanted or (unknown := [one for one in wanted if one not in _BOUNDS]):
         said = quoted(unknown[0]) if wanted else "nothing"
-        raise InvalidArgument(f"where has {said} as a bound of {field}; want one of {', '.join(_BOUNDS)}")
+        raise InvalidArgument(
+            f"where has {said} as a bound of {field}; want one of {', '.join((*_BOUNDS, 'not'))}"
+        )
     return [(field, bound, _stated(field, value, kind)) for bound, value in wanted.items()]
 
 

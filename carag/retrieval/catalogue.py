@@ -187,6 +187,11 @@ class Catalogue:
             known = self._known or self._refreshed()
             return known.names.among(range(known.static).__contains__) if self.declared.companies else None
 
+    def documents(self, numbers: ArrayLike) -> Documents:
+        """Return the documents with some numbers, in this order; errors as for :meth:`read`."""
+        with self._lock:
+            return (self._known or self._refreshed()).documents.of(numbers)
+
     def read(self, question: str, documents: ArrayLike) -> Understood:
         """Read a question among the documents that the session may use, given as all their numbers in the store.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, TypeAlias, TypeVar, cast
 
 from carag.errors import CorruptFile
 from carag.labelling.naming import named
@@ -174,25 +174,35 @@ class Retriever:
         self, question: str, decision: Decision, k: int, where: Where, authority: Inquiry | None
     ) -> tuple[Evidence, Respelt | None]:
         asked = Question(question, self._collection.embedder.embed_query(question))
-        with self._at(decision) as (rows, known_at):
+        with self._at(decision, where) as (rows, known_at):
             return self._gather(rows, asked, decision, k, where, authority, known_at=known_at)
 
     @contextmanager
     def listing(self, decision: Decision, where: Where = EVERYWHERE) -> Iterator[Rows]:
         """Lend the words of the instant that a decision is about, and the searches of what it admits of them."""
-        with self._at(decision) as ((_, words), known_at):
+        with self._at(decision, where) as ((_, words), known_at):
             yield Rows(words, self._searches(decision, where), known_at)
 
     @contextmanager
-    def _at(self, decision: Decision) -> Iterator[tuple[_Rows, int]]:
-        """Lend the rows of the instant that a decision is about, and that instant."""
+    def _at(self, decision: Decision, where: Where) -> Iterator[tuple[_Rows, int]]:
+        """Lend the rows of the instant that a decision is about, of documents that are asked for, and that instant."""
         with self._collection.reading() as known_at:
             then = known_at if decision.known_at is None else self._store.known(decision.known_at)
             if then == known_at:
-                yield (self._collection.index, self._collection.words), known_at
+                yield self._narrowed((self._collection.index, self._collection.words), where), known_at
                 return
         with self._past.at(then) as rows:
-            yield rows, then
+            yield self._narrowed(rows, where), then
+
+    def _narrowed(self, rows: _Rows, where: Where) -> _Rows:
+        if where.documents is None:
+            return rows
+        from carag.retrieval.narrowed import NarrowedIndex, NarrowedWords, Within
+
+        index, words = rows
+        narrowed = NarrowedWords(words, Within(self._store.documents, where.documents))
+        # They have what rankers and listings call of an index, and nothing else.
+        return cast("AnyIndex", NarrowedIndex(index, narrowed)), cast("TextIndex", narrowed)
 
     def _gather(
         self,
@@ -351,7 +361,7 @@ class Retriever:
     def _searches(self, decision: Decision, where: Where) -> list[Search]:
         """Return the searches of a decision, with entity lists and principals translated to the numbers in rows."""
         return [
-            replace(one, policy=self._store.expanded(one.policy, where, decision.identity))
+            replace(one, policy=self._store.expanded(one.policy, where.declared, decision.identity))
             for one in decision.searches
         ]
 
@@ -359,7 +369,7 @@ class Retriever:
         """Return the search without a policy, for a session that may know what is hidden."""
         if not decision.may_know_existence:
             return None
-        return Wider(Search(self._store.expanded(_ANYTHING, where), NEVER - 1), k)
+        return Wider(Search(self._store.expanded(_ANYTHING, where.declared), NEVER - 1), k)
 
     def _rank(
         self,

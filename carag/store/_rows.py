@@ -39,6 +39,10 @@ SELECT_DESCRIBED: Final = """
            json_extract(facts, '$.ciks'), json_extract(facts, '$.metadata')
     FROM filings WHERE version > 0 AND filing > ? ORDER BY filing"""
 """Version 0 has no text. Statements of other sources, which may later be united with a row, are in ``$.stated``."""
+SELECT_FIELDS: Final = """
+    SELECT filing, accession_number, form, company, filed, json_extract(facts, '$.period'),
+           json_extract(facts, '$.language'), json_extract(facts, '$.metadata')
+    FROM filings WHERE filing IN (SELECT value FROM json_each(?)) ORDER BY filing"""
 INSERT_DOCUMENT: Final = """
     INSERT INTO filings (filing, accession_number, version, form, company, filed, content_hash, facts, causes,
                          public_at_source, quarantine_code, quarantine_text, history)

@@ -49,6 +49,26 @@ class StoredDocuments:
         """Stream the columns of ``SELECT_DESCRIBED`` of every document with text and a row number above ``after``."""
         return self._snapshot(rows.SELECT_DESCRIBED, (after,))
 
+    def fields(self, numbers: Iterable[int]) -> Iterator[tuple[int, dict[str, Any]]]:
+        """Stream number and stated fields of documents by their numbers: metadata, id, language, and a filing's own."""
+        for number, id_, form, company, filed, period, language, stated in self._snapshot(
+            rows.SELECT_FIELDS, (json.dumps(list(numbers)),)
+        ):
+            own = {"id": id_, "form": form, "company": company, "filed": filed, "period": period}
+            metadata = json.loads(stated) if stated else {}
+            # Metadata may state what the columns do for filings, but no other id.
+            filing = {name: value for name, value in own.items() if value}
+            yield number, {**metadata, **filing, **({"language": language} if language else {})}
+
+    def quarantined(self, after: str, limit: int) -> list[tuple[str, str, str]]:
+        """Return id, code and explanation of documents in quarantine after an id, in the order of ids."""
+        query = (
+            "SELECT accession_number, quarantine_code, quarantine_text FROM current_filings "
+            "WHERE quarantine_code IS NOT NULL AND accession_number > ? ORDER BY accession_number LIMIT ?"
+        )
+        with self._reading() as sql:
+            return [(id_, code, text) for id_, code, text in sql.execute(query, (after, limit)).fetchall()]
+
     def passages(self) -> Iterator[tuple[str, bytes]]:
         """Stream the id of every passage, those of superseded versions included, and the SHA-256 of its text."""
         return self._snapshot("SELECT chunk_id, text_sha256 FROM chunks", ())

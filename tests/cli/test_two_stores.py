@@ -252,13 +252,14 @@ def test_a_role_that_both_know_sees_only_its_own_store(
 def test_a_condition_on_metadata_of_the_other_is_refused_with_those_that_there_are(
     filings: User, rules: User, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    code, said = carag(capsys, *rules.asking("--where", "form=10-K"))
-    assert (code, "where asks for 'form'; want one of number, reference, title" in said) == (
+    code, said = carag(capsys, *rules.asking("--where", "branch=10-K"))
+    assert (code, "where asks for 'branch'; want one of" in said, "reference" in said) == (
         Exit.BAD_INPUT,
+        True,
         True,
     )
     code, said = carag(capsys, *filings.asking("--where", "department=payments"))
-    assert (code, "the store's profile declares no metadata; leave it out" in said) == (Exit.BAD_INPUT, True)
+    assert (code, "where asks for 'department'; want one of company, filed" in said) == (Exit.BAD_INPUT, True)
 
 
 def test_the_profile_of_the_other_is_refused_and_changes_nothing(

@@ -140,9 +140,9 @@ def test_a_malformed_condition_is_refused(where: Any, message: str) -> None:
 
 
 def test_a_profile_without_metadata_says_so() -> None:
-    """As EDGAR's."""
+    """As EDGAR's, for what does not read what every document states."""
     with pytest.raises(InvalidArgument, match="declares no metadata"):
-        Where.of({"form": "10-K"}, Vocabulary.shipped().metadata)
+        Where.of({"form": "10-K"}, Vocabulary.shipped().metadata, stated={})
 
 
 def test_the_text_to_commit_to_is_canonical_and_no_repr_shows_a_value() -> None:

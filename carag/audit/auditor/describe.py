@@ -64,6 +64,7 @@ CODES: Final = {
     "UNKNOWN_ROLE": "the policy table has no such role",
     "UNKNOWN_PURPOSE": "the policy table has no such purpose",
     "NO_SUCH_CELL": "this role may not ask for this purpose",
+    "EXISTENCE_NOT_GRANTED": "this role may not know for this purpose what is hidden, and asked for a list of it",
     "ALLOW_LIST_REQUIRED": "this purpose needs a list of companies or persons, and the session brought none",
     "NO_LEGAL_BASIS": "the legal basis of the session does not cover this purpose",
     "CROSSED_FOR_ADVICE": "the session was wall-crossed for advice, which no wall-crossing allows",

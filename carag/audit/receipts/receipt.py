@@ -75,6 +75,16 @@ class Receipt:
         opened = ", ".join(self.openings) or "nothing"
         return f"Receipt(record={self.seq}, opens {opened}, passages={len(self.passages)})"
 
+    def _repr_html_(self) -> str | None:
+        from carag.audit.receipts.card import card
+
+        facts = {
+            "record": self.seq,
+            "opens": ", ".join(self.openings) or "nothing",
+            "proofs": len(self.proofs),
+        }
+        return card("Receipt", facts, columns=("passage", "text"), rows=self.passages)
+
     def __post_init__(self) -> None:
         if self.proofs and len(self.proofs) != len(self.passages):
             raise InvalidArgument(

@@ -109,7 +109,7 @@ class DocumentHolds:
                     "hold them by entity or metadata"
                 )
             return {"ids": sorted(found), "words": words}
-        narrowed = Where.of(where, self._collection.profile.vocabulary.metadata)
+        narrowed = Where.of(where, self._collection.profile.vocabulary.metadata, stated={})
         return {"entity": entity, "where": json.loads(narrowed.text)}
 
     def _covered(self, row: HoldRow, ids: Sequence[str]) -> Iterable[str]:
@@ -125,7 +125,7 @@ class DocumentHolds:
 
     def _matching(self, ids: Sequence[str], entity: int | None, where: Mapping[str, Any]) -> Iterable[str]:
         kinds = self._collection.profile.vocabulary.metadata
-        wanted = Where.of(where, kinds)
+        wanted = Where.of(where, kinds, stated={})
         about = [(one, *stated) for one, stated in self._documents.about(ids)]
         unread = set[str]()
         for one, facts in self._documents.versions(ids):

@@ -121,6 +121,27 @@ class Admitted:
         """Read a question among the documents, or others."""
         return self.scope.collection.catalogue.read(question, self.numbers if numbers is None else numbers)
 
+    def page(self, after: str | None, limit: int) -> tuple[list[int], str | None]:
+        """Return the numbers of up to ``limit`` documents in the order of ids, and the last id if there are more."""
+        found: list[tuple[str, int]] = []
+        later = sorted(one for one in self._named if after is None or one[0] > after)
+        for at in range(0, len(later), limit + 1):
+            some = later[at : at + limit + 1]
+            allowed = self.allowed(id_ for id_, _ in some)
+            found += [one for one in some if one[0] in allowed]
+            if len(found) > limit:
+                return [number for _, number in found[:limit]], found[limit - 1][0]
+        return [number for _, number in found], None
+
+    def named(self, id_: str) -> list[int]:
+        """Return the number of the document with an id, alone; empty if the session may use no passage of it."""
+        return [number for one, number in self._named if one == id_ and one in self.allowed([one])]
+
+    @property
+    def _named(self) -> list[tuple[str, int]]:
+        records = self.scope.collection.catalogue.documents(self.numbers)
+        return list(zip(records.ids, self.numbers.tolist(), strict=True))
+
     def firsts(self, numbers: Sequence[int]) -> list[StoredChunk]:
         """Read the first passage of each of some documents, in the order given."""
         keys, of = self._passages

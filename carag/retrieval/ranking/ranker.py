@@ -357,7 +357,8 @@ def _nearest(
 
 
 def _near(found: Sequence[SearchResult | CheckedResult], k: int) -> _NearestRows:
-    states = [one.stats.state for one in found if not isinstance(one, SearchResult)]
+    said = [None if isinstance(one, SearchResult) else one.stats.state for one in found]
+    states = [state for state in said if state is not None]
     if any(state.epoch != states[0].epoch for state in states):
         raise BackendUnavailable("the backend changed between two searches for the same question; ask again")
     stats = [one.stats for one in found]
