@@ -97,6 +97,7 @@ DOCUMENT: dict[str, Any] = {
     "in_force_at": "2024-06-01",
     "language": "en",
     "pages": [],
+    "read_by": "pdf/2",
 }
 BY_FACTS = {**DOCUMENT, "id": "b", "bits": None, "facts": {"x": ["y", 2024, 0.5, True, None], "y": "z"}}
 BODIES: dict[str, tuple[type[BaseModel], dict[str, Any]]] = {
@@ -108,7 +109,7 @@ BODIES: dict[str, tuple[type[BaseModel], dict[str, Any]]] = {
         BreakGlassBody,
         {**SESSION, "purpose": "emergency", "reason": "fire", "minutes": 5, "approver": None},
     ),
-    "ingest": (IngestBody, {"documents": [DOCUMENT, BY_FACTS]}),
+    "ingest": (IngestBody, {"documents": [DOCUMENT, BY_FACTS], "subject": None}),
 }
 Place = tuple[str | int, ...]
 
