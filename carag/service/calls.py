@@ -250,14 +250,14 @@ class Writes:
         return Call("v1/policy", reader(PolicyBody, same))
 
     @sent
-    def receipt(self, seq: int) -> Call[Receipt]:
-        """Return the receipt of one of the person's own records once more; errors as for :meth:`ask`.
+    def receipt(self, seq: int) -> Call[bytes]:
+        """Return the file of the receipt of one of the person's own records; errors as for :meth:`ask`.
 
         It opens nothing and has no passages; :func:`carag.audit.verify_receipt` checks it.
         """
         if type(seq) is not int or seq < 0:
             raise InvalidArgument(f"seq is {quoted(seq)}; want the number of a record")
-        return Call(f"v1/receipts/{seq}", lambda data: receipt_of(data.decode().rstrip(" ")))
+        return Call(f"v1/receipts/{seq}", lambda data: data.rstrip(b" "))
 
     @sent
     def checkpoint(self) -> Call[str]:
