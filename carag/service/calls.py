@@ -27,24 +27,8 @@ from carag.errors import InvalidArgument
 from carag.limits import check_label, check_text, quoted
 from carag.policy.groups.reading import read_groups
 from carag.policy.groups.statements import GroupImport
+from carag.service import written
 from carag.service.wire import JobBody, PolicyBody, receipt_of
-from carag.service.written import (
-    DueBody,
-    ErasedDueBody,
-    ErasureBody,
-    GroupReportBody,
-    HoldsBody,
-    PersonBody,
-    PlacedBody,
-    added_of,
-    document_json,
-    due_of,
-    erased_due_of,
-    erasure_of,
-    groups_of,
-    groups_text,
-    person_of,
-)
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator
@@ -61,6 +45,7 @@ if TYPE_CHECKING:
     from carag.labelling.document import Document
 
 _Given = ParamSpec("_Given")
+_Kind = TypeVar("_Kind")
 _Result = TypeVar("_Result")
 _Result_co = TypeVar("_Result_co", covariant=True)
 _FIRST_WAIT, _LONGEST_WAIT, _GROWTH = 0.1, 2.0, 1.5
@@ -84,18 +69,24 @@ class Call(NamedTuple, Generic[_Result]):
 
 
 class Waiting:
-    """A client, or a part of it, whose calls return results."""
+    """The kind of client whose calls return results."""
 
 
 class Awaited:
-    """A client, or a part of it, whose calls are awaited."""
+    """The kind of client whose calls are awaited."""
+
+
+class Calls(Generic[_Kind]):
+    """Calls of one kind of client."""
+
+    _send: Callable[[Call[Any]], Any]
 
 
 class _Sent(Protocol[_Given, _Result_co]):
     @overload
-    def __get__(self, one: Waiting, kind: Any = None) -> Callable[_Given, _Result_co]: ...
+    def __get__(self, one: Calls[Waiting], kind: Any = None) -> Callable[_Given, _Result_co]: ...
     @overload
-    def __get__(self, one: Awaited, kind: Any = None) -> Callable[_Given, Awaitable[_Result_co]]: ...
+    def __get__(self, one: Calls[Awaited], kind: Any = None) -> Callable[_Given, Awaitable[_Result_co]]: ...
 
 
 def sent(make: Callable[Concatenate[Any, _Given], Call[_Result]]) -> _Sent[_Given, _Result]:
@@ -112,12 +103,14 @@ def sent(make: Callable[Concatenate[Any, _Given], Call[_Result]]) -> _Sent[_Give
     return found  # type: ignore[no-any-return]
 
 
-class _Part:
+class _Part(Calls[_Kind]):
     def __init__(self, send: Callable[[Call[Any]], Any]) -> None:
         self._send = send
 
 
-class _Holds(_Part):
+class Holds(_Part[_Kind]):
+    """What ``carag.Engine.erasures.holds`` has, over HTTP; the token must grant the duty ``admin``."""
+
     @sent
     def place(
         self,
@@ -134,41 +127,50 @@ class _Holds(_Part):
         said = {"ids": _texts("ids", ids), "words": _texts("words", words), "where": conditions(where)}
         stated = {name: value for name, value in said.items() if value}
 
-        def made(told: PlacedBody) -> Receipt:
+        def made(told: written.PlacedBody) -> Receipt:
             return receipt_of(told.receipt)
 
-        return _once("hold", PlacedBody, made, by, matter=matter, entity=entity, **stated)
+        return _once("hold", written.PlacedBody, made, by, matter=matter, entity=entity, **stated)
 
     @sent
     def on(self, ids: Iterable[str]) -> Call[dict[str, tuple[int, ...]]]:
         """Return, by the id of each document that is held, the records that placed the holds in force."""
 
-        def made(told: HoldsBody) -> dict[str, tuple[int, ...]]:
+        def made(told: written.HoldsBody) -> dict[str, tuple[int, ...]]:
             return {one: tuple(placed) for one, placed in told.held.items()}
 
-        return Call("v1/held", reader(HoldsBody, made), {"ids": _texts("ids", ids)})
+        return Call("v1/held", reader(written.HoldsBody, made), {"ids": _texts("ids", ids)})
 
 
-class _Erasures(_Part):
+class Erasures(_Part[_Kind]):
+    """What :attr:`carag.Engine.erasures` has, over HTTP; the token must grant the duty ``admin``."""
+
+    @property
+    def holds(self) -> Holds[_Kind]:
+        """The legal holds on documents."""
+        return Holds(self._send)
+
     @sent
     def due(self) -> Call[list[Due]]:
         """Return the documents that are due to be erased, those included that a hold or a duty keeps."""
-        return Call("v1/due", reader(DueBody, due_of), {})
+        return Call("v1/due", reader(written.DueBody, written.due_of), {})
 
     @sent
     def erase_due(self, *, approver: str | None = None, by: str | None = None) -> Call[DueReport]:
         """Erase the documents that are due; persons and errors are as in :meth:`carag.Client.erase`."""
-        return _once("erase-due", ErasedDueBody, erased_due_of, by, approver=approver)
+        return _once("erase-due", written.ErasedDueBody, written.erased_due_of, by, approver=approver)
 
     @sent
     def report(self, names: Iterable[str], *, why: str) -> Call[SubjectReport]:
         """Find where a person stands, on record; the token must grant the duty ``audit``, which is the role."""
         check_label("why", why)
         said = {"person": _texts("names", names), "why": why}
-        return Call("v1/subject-report", reader(PersonBody, person_of), said)
+        return Call("v1/subject-report", reader(written.PersonBody, written.person_of), said)
 
 
-class _Contents(_Part):
+class Contents(_Part[_Kind]):
+    """What :attr:`carag.Engine.contents` has for groups, over HTTP."""
+
     @sent
     def import_groups(
         self, stated: str | PathLike[str] | GroupImport, *, by: str | None = None, dry_run: bool = False
@@ -178,14 +180,24 @@ class _Contents(_Part):
         The token must grant the duty ``admin``. Raises InvalidArgument, and changes nothing, if anything in the file is
         not understood, a group would be inside itself, or is known under another spelling.
         """
-        text = groups_text(stated) if isinstance(stated, GroupImport) else read_text(stated)
+        text = written.groups_text(stated) if isinstance(stated, GroupImport) else read_text(stated)
         if not isinstance(stated, GroupImport):
             read_groups(text, file=Path(stated).name)  # so that an error names the line
-        return _once("groups", GroupReportBody, groups_of, by, groups=text, dry_run=dry_run)
+        return _once("groups", written.GroupReportBody, written.groups_of, by, groups=text, dry_run=dry_run)
 
 
-class Writes:
+class Writes(Calls[_Kind]):
     """The calls that change a store, and those about jobs, records and grants."""
+
+    @property
+    def erasures(self) -> Erasures[_Kind]:
+        """Legal holds on documents, what is due to be erased, and reports on persons."""
+        return Erasures(self._send)
+
+    @property
+    def contents(self) -> Contents[_Kind]:
+        """Who is in which group."""
+        return Contents(self._send)
 
     @sent
     def add(self, documents: Iterable[Document], *, by: str | None = None) -> Call[AddReport]:
@@ -201,8 +213,8 @@ class Writes:
         Refused, AuditUnavailable, ModelUnavailable, ServiceUnavailable
             As for :meth:`ask`; ``TOKEN_DUTY`` without the duty.
         """
-        call = _once("ingest", JobBody, same, by, documents=[document_json(one) for one in documents])
-        return call._replace(of_job=added_of)
+        call = _once("ingest", JobBody, same, by, documents=[written.document_json(one) for one in documents])
+        return call._replace(of_job=written.added_of)
 
     @sent
     def remove(self, ids: Iterable[str], *, by: str | None = None) -> Call[int]:
@@ -242,7 +254,7 @@ class Writes:
         if basis not in [*Basis]:
             raise InvalidArgument(f"basis is {quoted(basis)}; want one of {', '.join(Basis)}")
         said = {"ids": _texts("ids", ids), "basis": str(basis), "dry_run": dry_run, "approver": approver}
-        return _once("erase", ErasureBody, erasure_of, by, **said)
+        return _once("erase", written.ErasureBody, written.erasure_of, by, **said)
 
     @sent
     def policy(self) -> Call[PolicyBody]:
@@ -263,40 +275,6 @@ class Writes:
     def checkpoint(self) -> Call[str]:
         """Return the log's newest signed checkpoint; errors as for :meth:`ask`."""
         return Call("log/checkpoint", lambda data: data.decode().rstrip(" "))
-
-
-class Holds(_Holds, Waiting):
-    """What ``carag.Engine.erasures.holds`` has, over HTTP; the token must grant the duty ``admin``."""
-
-
-class AsyncHolds(_Holds, Awaited):
-    """:class:`Holds` for asynchronous code."""
-
-
-class Erasures(_Erasures, Waiting):
-    """What :attr:`carag.Engine.erasures` has, over HTTP; the token must grant the duty ``admin``."""
-
-    @property
-    def holds(self) -> Holds:
-        """The legal holds on documents."""
-        return Holds(self._send)
-
-
-class AsyncErasures(_Erasures, Awaited):
-    """:class:`Erasures` for asynchronous code."""
-
-    @property
-    def holds(self) -> AsyncHolds:
-        """The legal holds on documents."""
-        return AsyncHolds(self._send)
-
-
-class Contents(_Contents, Waiting):
-    """What :attr:`carag.Engine.contents` has for groups, over HTTP."""
-
-
-class AsyncContents(_Contents, Awaited):
-    """:class:`Contents` for asynchronous code."""
 
 
 def job_call(id_: str) -> Call[JobBody]:
@@ -326,7 +304,7 @@ def same(said: _Result) -> _Result:
 
 
 def conditions(where: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """Return conditions on metadata in the form that JSON can hold; InvalidArgument if there is none."""
+    """Return conditions on metadata in the form that JSON can hold; InvalidArgument if it has no such form."""
     if where is None:
         return None
     if not isinstance(where, Mapping):

@@ -28,22 +28,8 @@ from carag.errors import (
 from carag.limits import check_question, quoted
 from carag.policy import Session
 from carag.policy.session import Glass
-from carag.service.calls import (
-    ENDED,
-    AsyncContents,
-    AsyncErasures,
-    Awaited,
-    Call,
-    Contents,
-    Erasures,
-    Waiting,
-    Writes,
-    conditions,
-    job_call,
-    reader,
-    sent,
-    waits,
-)
+from carag.service import calls
+from carag.service.calls import Awaited, Call, Waiting, reader, sent
 from carag.service.wire import (
     AnswerBody,
     BrokenGlassBody,
@@ -63,6 +49,7 @@ if TYPE_CHECKING:
 
 __all__ = ["AsyncClient", "Client"]
 
+_Kind = TypeVar("_Kind")
 _Result = TypeVar("_Result")
 
 _MAX_ANSWER: Final = 64 << 20
@@ -109,7 +96,7 @@ class _Connection:
         return "GET" if call.body is None else "POST", f"{self.url}/{call.path}"
 
 
-class _Questions(Writes):
+class _Questions(calls.Writes[_Kind]):
     @sent
     def ask(self, question: str, session: Session, *, where: Mapping[str, Any] | None = None) -> Call[Answer]:
         """Answer a question as :meth:`carag.Engine.ask` does.
@@ -181,7 +168,7 @@ def _httpx() -> ModuleType:
     return httpx  # type: ignore[no-any-return, unused-ignore] # typed only where it is installed
 
 
-class Client(_Questions, _Connection, Waiting):
+class Client(_Questions[Waiting], _Connection):
     """A service, asked as :class:`carag.Engine` is. Thread-safe.
 
     Parameters
@@ -210,16 +197,6 @@ class Client(_Questions, _Connection, Waiting):
         super().__init__(url, token=token, seconds=seconds)
         self._http = _httpx().Client(timeout=seconds, follow_redirects=False)
 
-    @property
-    def erasures(self) -> Erasures:
-        """Legal holds on documents, what is due to be erased, and reports on persons."""
-        return Erasures(self._send)
-
-    @property
-    def contents(self) -> Contents:
-        """Who is in which group."""
-        return Contents(self._send)
-
     def close(self) -> None:
         """Close the connections; idempotent."""
         self._http.close()
@@ -236,11 +213,11 @@ class Client(_Questions, _Connection, Waiting):
         found = self._answer(call)
         if call.of_job is None:
             return found  # type: ignore[no-any-return]
-        for wait in waits():
-            if found.state in ENDED:
+        for wait in calls.waits():
+            if found.state in calls.ENDED:
                 break
             time.sleep(wait)
-            found = self._answer(job_call(found.id))
+            found = self._answer(calls.job_call(found.id))
         return call.of_job(_done(found))
 
     def _answer(self, call: Call[Any]) -> Any:
@@ -257,7 +234,7 @@ class Client(_Questions, _Connection, Waiting):
         return _read(answer.status_code, bytes(data), call)
 
 
-class AsyncClient(_Questions, _Connection, Awaited):
+class AsyncClient(_Questions[Awaited], _Connection):
     """:class:`~carag.service.client.Client` for asynchronous code, with the same parameters and errors.
 
     Examples
@@ -269,16 +246,6 @@ class AsyncClient(_Questions, _Connection, Awaited):
     def __init__(self, url: str, *, token: str | Callable[[], str], seconds: float = 90.0) -> None:
         super().__init__(url, token=token, seconds=seconds)
         self._http = _httpx().AsyncClient(timeout=seconds, follow_redirects=False)
-
-    @property
-    def erasures(self) -> AsyncErasures:
-        """Legal holds on documents, what is due to be erased, and reports on persons."""
-        return AsyncErasures(self._send)
-
-    @property
-    def contents(self) -> AsyncContents:
-        """Who is in which group."""
-        return AsyncContents(self._send)
 
     async def close(self) -> None:
         """Close the connections; idempotent."""
@@ -296,11 +263,11 @@ class AsyncClient(_Questions, _Connection, Awaited):
         found = await self._answer(call)
         if call.of_job is None:
             return found  # type: ignore[no-any-return]
-        for wait in waits():
-            if found.state in ENDED:
+        for wait in calls.waits():
+            if found.state in calls.ENDED:
                 break
             await asyncio.sleep(wait)
-            found = await self._answer(job_call(found.id))
+            found = await self._answer(calls.job_call(found.id))
         return call.of_job(_done(found))
 
     async def _answer(self, call: Call[Any]) -> Any:
@@ -319,7 +286,7 @@ class AsyncClient(_Questions, _Connection, Awaited):
 
 def _asked(question: str, session: Session, where: Mapping[str, Any] | None) -> dict[str, Any]:
     check_question("question", question)
-    stated = {} if where is None else {"where": conditions(where)}
+    stated = {} if where is None else {"where": calls.conditions(where)}
     return {"question": question, **_cell(session), **stated}
 
 

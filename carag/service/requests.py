@@ -346,6 +346,8 @@ _IDS: Final = "Ids of documents that are in the store, none of them erased befor
 class ApprovedBody(WriteBody):
     """What may take a second person."""
 
+    model_config = _shown_by(approver="eyJ...")
+
     approver: str | None = Field(
         default=None,
         min_length=1,
@@ -363,12 +365,6 @@ class EraseBody(ApprovedBody):
     ids: Ids = Field(min_length=1, description=_IDS)
     basis: Literal["GDPR_17_1", "GDPR_5_1_E", "GDPR_17_1_D", "GDPR_17_1_E"]
     dry_run: bool = Field(default=False, description="Report only, and change nothing.")
-
-
-class EraseDueBody(ApprovedBody):
-    """Who approves that what is due is erased."""
-
-    model_config = _shown_by(approver="eyJ...")
 
 
 class HoldBody(WriteBody):
@@ -421,7 +417,7 @@ _AGREE: Final = (
     "Either bits or facts, an expires_at later than public_at, no erase_after before retain_until, and another "
     "document's id in supersedes"
 )
-WRITE_BODIES: Final = (IngestBody, EraseBody, EraseDueBody, HoldBody, HeldBody, SubjectReportBody, GroupsBody)
+WRITE_BODIES: Final = (IngestBody, EraseBody, HoldBody, HeldBody, SubjectReportBody, GroupsBody)
 _BODIES: Final = (*WRITE_BODIES, RetrieveBody, ExplainBody, BreakGlassBody, Narrow, DocumentBody, ActBody)
 """Schemas that together have every field of a request."""
 _FIELDS: Final = {name: field for schema in _BODIES for name, field in schema.model_fields.items()}

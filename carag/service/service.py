@@ -26,7 +26,7 @@ from carag.service.problems import Problem, problem_of
 from carag.service.proofs import own_receipt, tile
 from carag.service.requests import AskBody, BreakGlassBody, ExplainBody, IngestBody, RetrieveBody, parsed
 from carag.service.wire import CellBody, PolicyBody, answer_json, encoded, explanation_json, retrieval_json
-from carag.service.writes import WRITES, Replies, second_person, written
+from carag.service.writes import WRITES, Replies, done, second_person
 from carag.visible import logger
 
 if TYPE_CHECKING:
@@ -374,7 +374,7 @@ class Service:
                 return self._approver(token, duty=write.duty).subject or ""
 
             who = second_person(self.engine, asked, person[1], approver)
-            do = partial(written, self.engine, write, asked, who)
+            do = partial(done, self.engine, write, asked, who)
             found = self._replies.once(person, key.decode(), asked, do) if write.has_key else do()
             self.is_writable = True
             return found

@@ -9,32 +9,10 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from carag.audit.operations.persons import two_persons
 from carag.errors import InvalidArgument
 from carag.policy.groups.reading import read_groups
+from carag.service import requests, written
 from carag.service.problems import Problem
-from carag.service.requests import (
-    ApprovedBody,
-    EraseBody,
-    EraseDueBody,
-    GroupsBody,
-    HeldBody,
-    HoldBody,
-    SubjectReportBody,
-    WriteBody,
-    unusable,
-    wanted_of,
-)
+from carag.service.requests import ApprovedBody, WriteBody, unusable, wanted_of
 from carag.service.wire import encoded
-from carag.service.written import (
-    DueBody,
-    ErasedDueBody,
-    ErasureBody,
-    GroupReportBody,
-    HoldsBody,
-    PersonBody,
-    PlacedBody,
-    due_json,
-    erasure_json,
-    placed_json,
-)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -56,16 +34,16 @@ class Persons(NamedTuple):
     approver: str | None
 
 
-def _erase(engine: Engine, asked: EraseBody, who: Persons) -> dict[str, Any]:
+def _erase(engine: Engine, asked: requests.EraseBody, who: Persons) -> dict[str, Any]:
     """Erase documents for good, with the answers that cite them; two persons' tokens where the profile wants two."""
-    return erasure_json(
+    return written.erasure_json(
         engine.erase(asked.ids, basis=asked.basis, by=who.by, approver=who.approver, dry_run=asked.dry_run)
     )
 
 
-def _erase_due(engine: Engine, _: EraseDueBody, who: Persons) -> dict[str, Any]:
+def _erase_due(engine: Engine, _: ApprovedBody, who: Persons) -> dict[str, Any]:
     """Erase the documents that are due, except those that a hold or a duty keeps."""
-    return due_json(engine.erasures.erase_due(by=who.by, approver=who.approver))
+    return written.due_json(engine.erasures.erase_due(by=who.by, approver=who.approver))
 
 
 def _due(engine: Engine, _: WriteBody, __: Persons) -> dict[str, Any]:
@@ -73,24 +51,24 @@ def _due(engine: Engine, _: WriteBody, __: Persons) -> dict[str, Any]:
     return {"due": [one._asdict() for one in engine.erasures.due()]}
 
 
-def _hold(engine: Engine, asked: HoldBody, who: Persons) -> dict[str, Any]:
-    """Forbid erasing documents, on record; `carag audit release` of the record ends it."""
+def _hold(engine: Engine, asked: requests.HoldBody, who: Persons) -> dict[str, Any]:
+    """Forbid erasing documents, on record, until two people release the hold."""
     said = asked.model_dump(exclude={"subject"})
-    return placed_json(engine.erasures.holds.place(said.pop("matter"), by=who.by, **said))
+    return written.placed_json(engine.erasures.holds.place(said.pop("matter"), by=who.by, **said))
 
 
-def _held(engine: Engine, asked: HeldBody, _: Persons) -> dict[str, Any]:
+def _held(engine: Engine, asked: requests.HeldBody, _: Persons) -> dict[str, Any]:
     """Return which holds keep documents from being erased."""
     return {"held": engine.erasures.holds.on(asked.ids)}
 
 
-def _subject_report(engine: Engine, asked: SubjectReportBody, who: Persons) -> dict[str, Any]:
+def _subject_report(engine: Engine, asked: requests.SubjectReportBody, who: Persons) -> dict[str, Any]:
     """Find where a person stands: in documents, lists, groups, records and answers; on record."""
     # The duty to audit is that role; no request states one.
     return engine.erasures.report(asked.person, role="auditor", actor=who.by, why=asked.why).to_json()
 
 
-def _import_groups(engine: Engine, asked: GroupsBody, who: Persons) -> dict[str, Any]:
+def _import_groups(engine: Engine, asked: requests.GroupsBody, who: Persons) -> dict[str, Any]:
     """Bring groups to what is stated about them, on record, all of it or nothing."""
     read = read_groups(asked.groups, zone=engine.profile.vocabulary.zone)
     return engine.contents.import_groups(read, by=who.by, dry_run=asked.dry_run)._asdict()
@@ -113,23 +91,30 @@ class Write(NamedTuple):
 
 
 WRITES: Final = {
-    "erase": Write("erase", "admin", EraseBody, ErasureBody, _erase, ("ids",)),
-    "erase_due": Write("erase-due", "admin", EraseDueBody, ErasedDueBody, _erase_due),
-    "due": Write("due", "admin", WriteBody, DueBody, _due, has_key=False),
+    "erase": Write("erase", "admin", requests.EraseBody, written.ErasureBody, _erase, ("ids",)),
+    "erase_due": Write("erase-due", "admin", ApprovedBody, written.ErasedDueBody, _erase_due),
+    "due": Write("due", "admin", WriteBody, written.DueBody, _due, has_key=False),
     "hold": Write(
-        "hold", "admin", HoldBody, PlacedBody, _hold, ("matter", "ids", "words", "entity", "where")
+        "hold",
+        "admin",
+        requests.HoldBody,
+        written.PlacedBody,
+        _hold,
+        ("matter", "ids", "words", "entity", "where"),
     ),
-    "held": Write("held", "admin", HeldBody, HoldsBody, _held, ("ids",), has_key=False),
+    "held": Write("held", "admin", requests.HeldBody, written.HoldsBody, _held, ("ids",), has_key=False),
     "subject_report": Write(
         "subject-report",
         "audit",
-        SubjectReportBody,
-        PersonBody,
+        requests.SubjectReportBody,
+        written.PersonBody,
         _subject_report,
         ("person", "why"),
         has_key=False,
     ),
-    "import_groups": Write("groups", "admin", GroupsBody, GroupReportBody, _import_groups, ("groups",)),
+    "import_groups": Write(
+        "groups", "admin", requests.GroupsBody, written.GroupReportBody, _import_groups, ("groups",)
+    ),
 }
 
 
@@ -150,7 +135,7 @@ def second_person(engine: Engine, asked: WriteBody, by: str, approver: Callable[
     return Persons(by, name)
 
 
-def written(engine: Engine, write: Write, asked: WriteBody, who: Persons) -> bytes:
+def done(engine: Engine, write: Write, asked: WriteBody, who: Persons) -> bytes:
     """Do a write; raise Problem ``INVALID_ARGUMENT`` with the fields in question if the engine does not take it."""
     try:
         return encoded(write.work(engine, asked, who))

@@ -181,8 +181,8 @@ def groups_of(said: GroupReportBody) -> GroupReport:
 
 def added_of(said: JobBody) -> AddReport:
     """Make a report from a job that is done; if it is no longer known which documents cannot be found, it says so."""
-    lost = f"{said.quarantined} documents got no label; the service no longer knows which"
-    problems = said.problems if said.problems is not None else [lost] if said.quarantined else []
+    lost = [f"{said.quarantined} documents got no label; the service no longer knows which"]
+    problems = (lost if said.quarantined else []) if said.problems is None else said.problems
     return AddReport(
         said.added,
         said.changed,
