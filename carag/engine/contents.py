@@ -29,6 +29,7 @@ from carag.labelling.stated import remnant, removed, stated_documents
 from carag.limits import ERASED, check_label, shown
 from carag.policy import as_of_minutes
 from carag.policy.groups.statements import GroupImport
+from carag.store.values import GroupReport as GroupReport  # noqa: TC001 - the service reads it back
 from carag.visible import visible_line
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ if TYPE_CHECKING:
     from carag.labelling.labelled import NotMade
     from carag.policy import Audience, Profile, Session
     from carag.profiles.edgar.documents import Selection
-    from carag.store.values import Counts, GroupReport
+    from carag.store.values import Counts
 
 
 def filings_kind() -> Kind:
@@ -76,12 +77,15 @@ def read_stated(path: str | PathLike[str], profile: Profile) -> GroupImport:
     """Read what a file states about groups, in days of the profile's time zone; InvalidArgument if it cannot."""
     from carag.policy.groups.reading import read_groups
 
-    file = Path(path)
+    return read_groups(read_text(path), file=Path(path).name, zone=profile.vocabulary.zone)
+
+
+def read_text(path: str | PathLike[str]) -> str:
+    """Return the text of a file in UTF-8; InvalidArgument if it cannot be read."""
     try:
-        text = file.read_text("utf-8")
+        return Path(path).read_text("utf-8")
     except (OSError, ValueError) as error:
-        raise InvalidArgument(f"cannot read {shown(str(file))}: {error}; name a readable file") from error
-    return read_groups(text, file=file.name, zone=profile.vocabulary.zone)
+        raise InvalidArgument(f"cannot read {shown(str(path))}: {error}; name a readable file") from error
 
 
 class Contents:

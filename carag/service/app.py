@@ -42,6 +42,7 @@ from carag.service.wire import (
     RetrievalBody,
     encoded,
 )
+from carag.service.writes import WRITES
 from carag.visible import logger
 
 if TYPE_CHECKING:
@@ -138,7 +139,10 @@ def described() -> FastAPI:
     _route(app, "questions", "/v1/retrieve", retrieve, _json(RetrievalBody), takes=RetrieveBody)
     _route(app, "questions", "/v1/explain", explain, _json(ExplanationBody), takes=ExplainBody)
     _route(app, "questions", "/v1/break-glass", break_glass, _json(BrokenGlassBody), takes=BreakGlassBody)
-    _route(app, "documents", "/v1/ingest", ingest, _json(JobBody), takes=IngestBody, is_job=True)
+    _route(app, "documents", "/v1/ingest", ingest, _json(JobBody), takes=IngestBody, has_key=True)
+    for name, one in WRITES.items():
+        handler, gives = _writing(name), _json(one.gives)
+        _route(app, "documents", f"/v1/{one.path}", handler, gives, takes=one.takes, has_key=one.has_key)
     _route(app, "questions", "/v1/policy", policy, _json(PolicyBody))
     _route(app, "documents", "/v1/jobs/{job_id}", job, _json(JobBody), 404, 422)
     _route(
@@ -166,17 +170,19 @@ def _route(
     content: dict[str, Any],
     *problems: int,
     takes: type[BaseModel] | None = None,
-    is_job: bool = False,
+    has_key: bool = False,
 ) -> None:
     """Add a route: POST if it takes a body, else GET; ``problems`` are statuses beyond those any route may answer."""
     extra: dict[str, Any] = {"security": [{"bearer": []}]}
     if takes is not None:
         problems = (*problems, 400, 413, 415, 422)
         extra["requestBody"] = {"required": True, "content": _json(takes)}
-    left_out = _OF_CONSOLE.union(*(codes for name, codes in _OF_ONE.items() if name != handler.__name__))
+    left_out = _OF_CONSOLE.union(*(codes for names, codes in _OF_SOME if handler.__name__ not in names))
     responses = _responses(content, left_out, 401, 403, *problems, 429, 500, 503, 504)
-    if is_job:
+    if has_key:
         extra["parameters"] = [_IDEMPOTENCY_KEY]
+    is_job = takes is IngestBody
+    if is_job:
         responses[200] = {"description": "A job that was sent before and has ended.", "content": content}
         responses[202] = {
             "description": "Accepted; Location says where to ask for its state.",
@@ -227,10 +233,7 @@ async def break_glass(request: Request) -> Response:
 
 async def ingest(request: Request) -> Response:
     """Add or remove documents as a job. A job sent again with the same Idempotency-Key is done once."""
-    await _answered(request, "may_bring")  # before reading a body that may be large
-    key = idempotency_key(request.headers.getlist("idempotency-key"))
-    body = await _json_body(request, request.app.state.service.settings.max_ingest)
-    found = await _answered(request, "ingest", key.encode() + b"\n" + body)
+    found = await _written(request, "ingest")
     told = json.loads(found)
     headers = {**_HEADERS, "Location": f"/v1/jobs/{told['id']}"}
     status = 200 if told["state"] in ("done", "failed") else 202
@@ -262,6 +265,23 @@ async def tile(request: Request, path: str) -> Response:
     """Return a tile of the log's tree (c2sp.org/tlog-tiles), ``<L>/<N>`` or ``<L>/<N>.p/<W>``; or ``entries/<N>``."""
     found = await _answered(request, "tile", path.encode("utf-8", "replace"))
     return Response(found, headers=_TILE_HEADERS, media_type="application/octet-stream")
+
+
+def _writing(name: str) -> Callable[..., Any]:
+    """Return what answers a write."""
+
+    async def handler(request: Request) -> Response:
+        return _json_response(await _written(request, name, has_key=WRITES[name].has_key))
+
+    handler.__name__, handler.__doc__ = name, WRITES[name].work.__doc__
+    return handler
+
+
+async def _written(request: Request, name: str, *, has_key: bool = True) -> bytes:
+    await _answered(request, "may_write", name.encode())  # before reading a body that may be large
+    key = idempotency_key(request.headers.getlist("idempotency-key")) if has_key else ""
+    body = await _json_body(request, request.app.state.service.settings.max_ingest)
+    return await _answered(request, name, key.encode() + b"\n" + body)
 
 
 async def _with_body(request: Request, operation: str) -> bytes:
@@ -402,11 +422,17 @@ def _codes(wanted: int, left_out: frozenset[str]) -> str:
 
 
 _OF_CONSOLE: Final = frozenset({"CROSS_SITE", "TOKEN_TOO_LONG"})
-_OF_ONE: Final = {
-    "ingest": frozenset({"IDEMPOTENCY_KEY_MISSING", "IDEMPOTENCY_KEY_REUSED", "FILINGS_ONLY", "QUEUE_FULL"}),
-    "break_glass": frozenset({"NOT_BREAK_GLASS", "APPROVER_REQUIRED", "BREAK_GLASS_LIMIT"}),
-}
-"""Codes that one operation alone answers."""
+_OF_SOME: Final = (
+    (
+        {"ingest", *(name for name, one in WRITES.items() if one.has_key)},
+        frozenset({"IDEMPOTENCY_KEY_MISSING", "IDEMPOTENCY_KEY_REUSED"}),
+    ),
+    ({"ingest"}, frozenset({"FILINGS_ONLY", "QUEUE_FULL"})),
+    ({"break_glass"}, frozenset({"NOT_BREAK_GLASS", "BREAK_GLASS_LIMIT"})),
+    ({"break_glass", "erase", "erase_due"}, frozenset({"APPROVER_REQUIRED"})),
+    ({"erase", "erase_due"}, frozenset({"LEGAL_HOLD", "RETENTION"})),
+)
+"""Codes that only some operations answer."""
 _STATUS: Final = {
     400: "Not JSON, a key given twice, or no Idempotency-Key where one is needed.",
     401: "No token, or a refused one; recorded.",
@@ -425,9 +451,20 @@ _STATUS: Final = {
 def _openapi(app: FastAPI) -> dict[str, Any]:
     found: dict[str, Any] = get_openapi(title=app.title, version=app.version, routes=app.routes)
     taken = (AskBody, RetrieveBody, ExplainBody, BreakGlassBody, IngestBody)
-    bodies = (*taken, AnswerBody, RetrievalBody, ExplanationBody, BrokenGlassBody, PolicyBody, JobBody)
+    writes: set[type[BaseModel]] = {kind for one in WRITES.values() for kind in (one.takes, one.gives)}
+    bodies: tuple[type[BaseModel], ...] = (
+        *taken,
+        *writes,
+        AnswerBody,
+        RetrievalBody,
+        ExplanationBody,
+        BrokenGlassBody,
+        PolicyBody,
+        JobBody,
+        ProblemBody,
+    )
     _, schemas = models_json_schema(
-        [(model, "validation") for model in (*bodies, ProblemBody)],
+        [(model, "validation") for model in bodies],
         ref_template="#/components/schemas/{model}",
     )
     components = found.setdefault("components", {})

@@ -7,16 +7,18 @@ session can only narrow it: a session that states what only a token may grant is
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from datetime import date, timedelta
-from functools import cache
+import asyncio
+import time
+from datetime import timedelta
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
 from carag.errors import (
     AuditUnavailable,
     AuthorizerUnavailable,
+    CaragError,
     CorruptFile,
     InvalidArgument,
     ModelUnavailable,
@@ -26,6 +28,8 @@ from carag.errors import (
 from carag.limits import check_question, quoted
 from carag.policy import Session
 from carag.policy.session import Glass
+from carag.service import calls
+from carag.service.calls import Awaited, Call, Waiting, reader, sent
 from carag.service.wire import (
     AnswerBody,
     BrokenGlassBody,
@@ -37,14 +41,16 @@ from carag.service.wire import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from types import ModuleType, TracebackType
 
     from carag.engine import Answer, Explanation, Retrieval
+    from carag.service.wire import JobBody
 
 __all__ = ["AsyncClient", "Client"]
 
-_Body = TypeVar("_Body", bound=BaseModel)
+_Kind = TypeVar("_Kind")
+_Result = TypeVar("_Result")
 
 _MAX_ANSWER: Final = 64 << 20
 """Most bytes in an answer; the same limit as for a receipt."""
@@ -82,9 +88,74 @@ class _Connection:
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.url!r})"  # the token is a secret
 
-    def _headers(self) -> dict[str, str]:
+    def _headers(self, call: Call[Any]) -> dict[str, str]:
         token = self._token() if callable(self._token) else self._token
-        return {"Authorization": f"Bearer {token}"}
+        return {"Authorization": f"Bearer {token}", **call.headers}
+
+    def _request(self, call: Call[Any]) -> tuple[str, str]:
+        return "GET" if call.body is None else "POST", f"{self.url}/{call.path}"
+
+
+class _Questions(calls.Writes[_Kind]):
+    @sent
+    def ask(self, question: str, session: Session, *, where: Mapping[str, Any] | None = None) -> Call[Answer]:
+        """Answer a question as :meth:`carag.Engine.ask` does.
+
+        Raises
+        ------
+        InvalidArgument
+            If the question, session or ``where`` is not valid, or the session states what only a token may grant.
+        Refused
+            With a code that starts with ``TOKEN_``.
+        AuditUnavailable, AuthorizerUnavailable, ModelUnavailable
+            As the engine raises them.
+        ServiceUnavailable
+            If the service cannot be reached, is busy, or gives an unknown answer.
+        """
+        return Call("v1/ask", reader(AnswerBody, answer_of), _asked(question, session, where))
+
+    @sent
+    def retrieve(
+        self, question: str, session: Session, k: int = 8, *, where: Mapping[str, Any] | None = None
+    ) -> Call[Retrieval]:
+        """Return the best passages as :meth:`carag.Engine.retrieve` does; errors as for :meth:`ask`.
+
+        The result cannot be passed to ``Engine.record_answer``.
+        """
+        body = _retrieved(question, session, k, where)
+        return Call("v1/retrieve", reader(RetrievalBody, retrieval_of), body)
+
+    @sent
+    def explain(self, chunk_id: str, session: Session) -> Call[Explanation]:
+        """Explain a chunk as :meth:`carag.Engine.explain` does; errors as for :meth:`ask`."""
+        return Call("v1/explain", reader(ExplanationBody, explanation_of), _explained(chunk_id, session))
+
+    @sent
+    def break_glass(
+        self,
+        session: Session,
+        *,
+        purpose: str,
+        reason: str,
+        approver: str | None = None,
+        minutes: int | None = None,
+    ) -> Call[Session]:
+        """Return the session in a cell that opens only so, as ``carag.Engine.break_glass`` does, until it ends.
+
+        The token must grant that cell. The service forgets it when it ends or starts again. ``approver`` is the bearer
+        token of a second person, which grants the same cell, and is needed where the cell asks for two.
+
+        Raises
+        ------
+        Refused
+            ``NOT_BREAK_GLASS``; ``APPROVER_REQUIRED``; or a code that starts with ``TOKEN_``.
+        InvalidArgument
+            If the session or another argument is not valid.
+        AuditUnavailable, ServiceUnavailable
+            As for :meth:`ask`; ``BREAK_GLASS_LIMIT`` if too many cells are open for the person.
+        """
+        body = _breaking(session, purpose, reason, approver, minutes)
+        return Call("v1/break-glass", reader(BrokenGlassBody, partial(_broken, session)), body)
 
 
 @cache
@@ -97,7 +168,7 @@ def _httpx() -> ModuleType:
     return httpx  # type: ignore[no-any-return, unused-ignore] # typed only where it is installed
 
 
-class Client(_Connection):
+class Client(_Questions[Waiting], _Connection):
     """A service, asked as :class:`carag.Engine` is. Thread-safe.
 
     Parameters
@@ -126,61 +197,6 @@ class Client(_Connection):
         super().__init__(url, token=token, seconds=seconds)
         self._http = _httpx().Client(timeout=seconds, follow_redirects=False)
 
-    def ask(self, question: str, session: Session, *, where: Mapping[str, Any] | None = None) -> Answer:
-        """Answer a question as :meth:`carag.Engine.ask` does.
-
-        Raises
-        ------
-        InvalidArgument
-            If the question, session or ``where`` is not valid, or the session states what only a token may grant.
-        Refused
-            With a code that starts with ``TOKEN_``.
-        AuditUnavailable, AuthorizerUnavailable, ModelUnavailable
-            As the engine raises them.
-        ServiceUnavailable
-            If the service cannot be reached, is busy, or gives an unknown answer.
-        """
-        return answer_of(self._post("ask", _asked(question, session, where), AnswerBody))
-
-    def retrieve(
-        self, question: str, session: Session, k: int = 8, *, where: Mapping[str, Any] | None = None
-    ) -> Retrieval:
-        """Return the best passages as :meth:`carag.Engine.retrieve` does; errors as for :meth:`ask`.
-
-        The result cannot be passed to ``Engine.record_answer``.
-        """
-        return retrieval_of(self._post("retrieve", _retrieved(question, session, k, where), RetrievalBody))
-
-    def explain(self, chunk_id: str, session: Session) -> Explanation:
-        """Explain a chunk as :meth:`carag.Engine.explain` does; errors as for :meth:`ask`."""
-        return explanation_of(self._post("explain", _explained(chunk_id, session), ExplanationBody))
-
-    def break_glass(
-        self,
-        session: Session,
-        *,
-        purpose: str,
-        reason: str,
-        approver: str | None = None,
-        minutes: int | None = None,
-    ) -> Session:
-        """Return the session in a cell that opens only so, as ``carag.Engine.break_glass`` does, until it ends.
-
-        The token must grant that cell. The service forgets it when it ends or starts again. ``approver`` is the bearer
-        token of a second person, which grants the same cell, and is needed where the cell asks for two.
-
-        Raises
-        ------
-        Refused
-            ``NOT_BREAK_GLASS``; ``APPROVER_REQUIRED``; or a code that starts with ``TOKEN_``.
-        InvalidArgument
-            If the session or another argument is not valid.
-        AuditUnavailable, ServiceUnavailable
-            As for :meth:`ask`; ``BREAK_GLASS_LIMIT`` if too many cells are open for the person.
-        """
-        body = _breaking(session, purpose, reason, approver, minutes)
-        return _broken(session, self._post("break-glass", body, BrokenGlassBody))
-
     def close(self) -> None:
         """Close the connections; idempotent."""
         self._http.close()
@@ -193,21 +209,32 @@ class Client(_Connection):
     ) -> None:
         self.close()
 
-    def _post(self, operation: str, body: dict[str, Any], schema: type[_Body]) -> _Body:
+    def _send(self, call: Call[_Result]) -> _Result:
+        found = self._answer(call)
+        if call.of_job is None:
+            return found  # type: ignore[no-any-return]
+        for wait in calls.waits():
+            if found.state in calls.ENDED:
+                break
+            time.sleep(wait)
+            found = self._answer(calls.job_call(found.id))
+        return call.of_job(_done(found))
+
+    def _answer(self, call: Call[Any]) -> Any:
         httpx = _httpx()
         try:
             with self._http.stream(
-                "POST", f"{self.url}/v1/{operation}", json=body, headers=self._headers()
+                *self._request(call), json=call.body, headers=self._headers(call)
             ) as answer:
                 data = bytearray()
                 for piece in answer.iter_bytes():
                     _add(data, piece)
         except (httpx.HTTPError, httpx.InvalidURL) as error:
-            raise _unreachable(self.url, error) from None
-        return _read(answer.status_code, bytes(data), schema)
+            raise _unreachable(self.url, error, call.hint) from None
+        return _read(answer.status_code, bytes(data), call)
 
 
-class AsyncClient(_Connection):
+class AsyncClient(_Questions[Awaited], _Connection):
     """:class:`~carag.service.client.Client` for asynchronous code, with the same parameters and errors.
 
     Examples
@@ -219,34 +246,6 @@ class AsyncClient(_Connection):
     def __init__(self, url: str, *, token: str | Callable[[], str], seconds: float = 90.0) -> None:
         super().__init__(url, token=token, seconds=seconds)
         self._http = _httpx().AsyncClient(timeout=seconds, follow_redirects=False)
-
-    async def ask(self, question: str, session: Session, *, where: Mapping[str, Any] | None = None) -> Answer:
-        """Await :meth:`Client.ask`."""
-        return answer_of(await self._post("ask", _asked(question, session, where), AnswerBody))
-
-    async def retrieve(
-        self, question: str, session: Session, k: int = 8, *, where: Mapping[str, Any] | None = None
-    ) -> Retrieval:
-        """Await :meth:`Client.retrieve`."""
-        body = _retrieved(question, session, k, where)
-        return retrieval_of(await self._post("retrieve", body, RetrievalBody))
-
-    async def explain(self, chunk_id: str, session: Session) -> Explanation:
-        """Await :meth:`Client.explain`."""
-        return explanation_of(await self._post("explain", _explained(chunk_id, session), ExplanationBody))
-
-    async def break_glass(
-        self,
-        session: Session,
-        *,
-        purpose: str,
-        reason: str,
-        approver: str | None = None,
-        minutes: int | None = None,
-    ) -> Session:
-        """Await :meth:`Client.break_glass`."""
-        body = _breaking(session, purpose, reason, approver, minutes)
-        return _broken(session, await self._post("break-glass", body, BrokenGlassBody))
 
     async def close(self) -> None:
         """Close the connections; idempotent."""
@@ -260,25 +259,34 @@ class AsyncClient(_Connection):
     ) -> None:
         await self.close()
 
-    async def _post(self, operation: str, body: dict[str, Any], schema: type[_Body]) -> _Body:
+    async def _send(self, call: Call[_Result]) -> _Result:
+        found = await self._answer(call)
+        if call.of_job is None:
+            return found  # type: ignore[no-any-return]
+        for wait in calls.waits():
+            if found.state in calls.ENDED:
+                break
+            await asyncio.sleep(wait)
+            found = await self._answer(calls.job_call(found.id))
+        return call.of_job(_done(found))
+
+    async def _answer(self, call: Call[Any]) -> Any:
         httpx = _httpx()
         try:
             async with self._http.stream(
-                "POST", f"{self.url}/v1/{operation}", json=body, headers=self._headers()
+                *self._request(call), json=call.body, headers=self._headers(call)
             ) as answer:
                 data = bytearray()
                 async for piece in answer.aiter_bytes():
                     _add(data, piece)
         except (httpx.HTTPError, httpx.InvalidURL) as error:
-            raise _unreachable(self.url, error) from None
-        return _read(answer.status_code, bytes(data), schema)
+            raise _unreachable(self.url, error, call.hint) from None
+        return _read(answer.status_code, bytes(data), call)
 
 
 def _asked(question: str, session: Session, where: Mapping[str, Any] | None) -> dict[str, Any]:
     check_question("question", question)
-    if where is not None and not isinstance(where, Mapping):
-        raise InvalidArgument(f'where is {quoted(where)}; want fields and values, as in {{"year": 2024}}')
-    stated = {} if where is None else {"where": {name: _plain(value) for name, value in where.items()}}
+    stated = {} if where is None else {"where": calls.conditions(where)}
     return {"question": question, **_cell(session), **stated}
 
 
@@ -341,21 +349,6 @@ def _cell(session: Session) -> dict[str, Any]:
     return {**found, "narrow": stated_by} if stated_by else found
 
 
-def _plain(value: Any) -> Any:
-    """Return a condition in the form that JSON can hold."""
-    if isinstance(value, Mapping):
-        return {name: _plain(one) for name, one in value.items()}
-    if isinstance(value, date):
-        return value.isoformat()
-    if isinstance(value, Iterable) and not isinstance(value, str):
-        return [_plain(one) for one in value]
-    if value is None or isinstance(value, str | int | float):
-        return value
-    raise InvalidArgument(
-        f"where contains a {type(value).__name__}; want strings, numbers, dates and lists of them"
-    )
-
-
 def _add(data: bytearray, piece: bytes) -> None:
     data += piece
     if len(data) > _MAX_ANSWER:
@@ -364,20 +357,29 @@ def _add(data: bytearray, piece: bytes) -> None:
         )
 
 
-def _unreachable(url: str, error: Exception) -> ServiceUnavailable:
-    return ServiceUnavailable(f"{url} cannot be reached ({type(error).__name__}); is it running?")
+def _unreachable(url: str, error: Exception, hint: str) -> ServiceUnavailable:
+    return ServiceUnavailable(f"{url} cannot be reached ({type(error).__name__}); is it running?{hint}")
 
 
-def _read(status: int, data: bytes, schema: type[_Body]) -> _Body:
+def _done(job: JobBody) -> JobBody:
+    """Return a job that is done, or raise the error that ended it."""
+    if job.code is not None:
+        from carag.service.problems import TITLES
+
+        raise _error(job.code, TITLES.get(job.code, (500, ""))[0], f"; job {job.id} failed")
+    return job
+
+
+def _read(status: int, data: bytes, call: Call[Any]) -> Any:
     """Read an answer, or raise the error that the service reported."""
-    if status == 200:
+    if status in (200, 202):
         try:
-            return schema.model_validate_json(data)
-        except ValidationError:
+            return call.read(data)
+        except (ValidationError, UnicodeDecodeError):
             raise ServiceUnavailable(
                 "the answer is not from a CARAG service of this version; check the address"
             ) from None
-    from carag.service.problems import TITLES, ProblemBody
+    from carag.service.problems import ProblemBody
 
     try:
         problem = ProblemBody.model_validate_json(data)
@@ -385,22 +387,29 @@ def _read(status: int, data: bytes, schema: type[_Body]) -> _Body:
         raise ServiceUnavailable(
             f"the service answered {status} without saying why; its own log may say more"
         ) from None
-    code = problem.code if problem.code in TITLES else "INTERNAL"
     wanted = problem.wanted or dict.fromkeys(problem.at or (), "")
     where = (
         f" ({'; '.join(f'{one}: {said}' if said else one for one, said in wanted.items())})" if wanted else ""
     )
-    told = f"{TITLES[code][1]}{where} [{code}]"
-    if code == "AUDIT_UNAVAILABLE":
-        raise AuditUnavailable(told)
-    if code == "MODEL_UNAVAILABLE":
-        raise ModelUnavailable(told)
-    if code == "AUTHORIZER_UNAVAILABLE":
-        raise AuthorizerUnavailable(told)
-    if code == "STORE_CORRUPT":
-        raise CorruptFile(told)
+    raise _error(problem.code, status, where + call.hint)
+
+
+def _error(code: str, status: int, more: str) -> CaragError:
+    """Return the engine's error for a problem."""
+    from carag.service.problems import TITLES
+
+    code = code if code in TITLES else "INTERNAL"
+    told = f"{TITLES[code][1]}{more} [{code}]"
+    if kind := _ERRORS.get(code):
+        return kind(told)
     if status in (401, 403):
-        raise Refused(code, told)
-    if status in (400, 413, 415, 422):
-        raise InvalidArgument(told)
-    raise ServiceUnavailable(told)
+        return Refused(code, told)
+    return InvalidArgument(told) if status in (400, 413, 415, 422) else ServiceUnavailable(told)
+
+
+_ERRORS: Final[dict[str, type[CaragError]]] = {
+    "AUDIT_UNAVAILABLE": AuditUnavailable,
+    "MODEL_UNAVAILABLE": ModelUnavailable,
+    "AUTHORIZER_UNAVAILABLE": AuthorizerUnavailable,
+    "STORE_CORRUPT": CorruptFile,
+}

@@ -37,8 +37,9 @@ _PAGE: Final = "docs/how-to/run-the-service.md"
 
 Cell = tuple[str, str]
 """Role and purpose."""
-Duty = Literal["audit", "operate"]
-"""What a group may do apart from asking: ``audit`` reads the log, ``operate`` brings documents."""
+Duty = Literal["admin", "audit", "operate"]
+"""What a group may do apart from asking: ``audit`` reads the log and reports on persons, ``operate`` brings and removes
+documents, ``admin`` erases and holds them and states who is in which group."""
 
 
 class _Strict(BaseModel):
@@ -171,12 +172,12 @@ class GrantVerifier:
         granted, self.duties = self.grants.of(claims[self.claim])
         if self.duty is not None and self.duty not in self.duties:
             raise Refused("TOKEN_DUTY", "the token does not grant this duty")
+        if self.subject is not None and claims["sub"] != self.subject:
+            raise Refused("TOKEN_SUBJECT", "the token belongs to somebody other than the person named")
         if duty := self.duty or (self.duties[0] if self.duties and self.duties_do and not granted else None):
             return {**claims, "role": f"duty:{duty}", "purpose": f"duty:{duty}"}  # a name that no table has
         if not granted:
             raise Refused("TOKEN_CELL", "the token's groups do not grant any cell here")
-        if self.subject is not None and claims["sub"] != self.subject:
-            raise Refused("TOKEN_SUBJECT", "the token belongs to somebody other than the person named")
         if self.chosen is not None and self.chosen not in granted:
             raise Refused("TOKEN_CELL", "the token does not grant this role and purpose")
         if self.chosen is None and len(granted) > 1 and not self.is_any:

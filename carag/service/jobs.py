@@ -7,7 +7,7 @@ import json
 import secrets
 import threading
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 from carag.audit._sqlite import SqliteLink
@@ -30,8 +30,10 @@ State = Literal["queued", "running", "done", "failed"]
 _KEPT_SECONDS: Final = 24 * 3600
 """How long after its end a job can still be asked for, and its key still refers to it."""
 _MICROSECONDS: Final = 1_000_000
-_COUNTS: Final = ("added", "changed", "unchanged", "quarantined", "chunks", "removed")
-"""What is counted for a job: documents by what became of them, and ``chunks``."""
+_COUNTS: Final = ("added", "changed", "unchanged", "quarantined", "chunks", "embedded", "reused", "removed")
+"""What is counted for a job: documents by what became of them, and passages."""
+_KEPT_REPORTS: Final = 16
+"""Jobs of which it is remembered what could not be found: the newest ones, in memory, because this names documents."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,15 +46,18 @@ class Job:
     """The problem code of its failure."""
     counts: dict[str, int] = field(default_factory=dict)
     """The counts from the run that ended the job."""
+    problems: list[str] | None = None
+    """Documents that are stored but cannot be found, with the reason; None if that is no longer known."""
 
     def to_json(self) -> dict[str, Any]:
         """Return what ``/v1/jobs/ID`` answers."""
         counts = {**dict.fromkeys(_COUNTS, 0), **self.counts}
-        return {"id": self.id, "state": self.state, "code": self.code, **counts}
+        return {"id": self.id, "state": self.state, "code": self.code, **counts, "problems": self.problems}
 
 
 class _QueuedJob(NamedTuple):
     number: int
+    id: str
     text: str
     """The body, as JSON."""
     subject: str
@@ -118,14 +123,14 @@ class _Journal(SqliteLink):
         with self.mutex:
             with self.reading():
                 row = self._db.execute(
-                    "SELECT number, body, subject, state FROM work JOIN job USING (number) ORDER BY number LIMIT 1"
+                    "SELECT number, id, body, subject, state FROM work JOIN job USING (number) ORDER BY number LIMIT 1"
                 ).fetchone()
             if row is None:
                 return None
-            number, body, subject, state = row
+            number, id_, body, subject, state = row
             with self.turn() as db:
                 db.execute("UPDATE job SET state = 'running' WHERE number = ?", (number,))
-        return _QueuedJob(number, body, subject, state == "running")
+        return _QueuedJob(number, id_, body, subject, state == "running")
 
     def end(self, number: int, counts: dict[str, int], code: str | None, *, now: int) -> None:
         """Note how a job ended, and erase its text from the file and the write-ahead log."""
@@ -161,21 +166,22 @@ class Jobs:
         self._engine, self._most, self._clock = engine, most, clock
         self._journal = _Journal(home / "jobs.db")
         self._wake, self._ended = threading.Event(), threading.Event()
+        self._problems: dict[str, list[str]] = {}
         self._thread = threading.Thread(target=self._run, name="carag-jobs", daemon=True)
         self._thread.start()
 
     def accept(self, person: Person, key: str, body: IngestBody) -> tuple[Job, bool]:
         """Queue a job durably, or find the job that was sent with this key before; also return whether it is new."""
-        found = self._journal.accept(person, key, body, most=self._most, now=self._clock())
+        found, is_new = self._journal.accept(person, key, body, most=self._most, now=self._clock())
         self._wake.set()
-        return found
+        return replace(found, problems=self._problems.get(found.id)), is_new
 
     def job(self, person: Person, id_: str) -> Job:
         """Return one of a person's own jobs; raise Problem ``NOT_FOUND`` for any other."""
         found = self._journal.job(person, id_, now=self._clock())
         if found is None:
             raise Problem("NOT_FOUND")
-        return found
+        return replace(found, problems=self._problems.get(id_))
 
     @property
     def waiting(self) -> int:
@@ -223,6 +229,8 @@ class Jobs:
             return {"removed": self._removed(body.remove, waiting)}
         documents = [one.document() for one in body.documents]
         done = self._engine.add(documents, by=waiting.subject, stop=self._ended.is_set)
+        kept = [*self._problems.items(), (waiting.id, done.problems)]
+        self._problems = dict(kept[-_KEPT_REPORTS:])
         return {name: getattr(done, name) for name in _COUNTS if name != "removed"}
 
     def _removed(self, ids: list[str], waiting: _QueuedJob) -> int:

@@ -20,12 +20,20 @@ INTERFACE: Final = (
     "break_glass",
     "ingest",
     "job",
+    "erase",
+    "erase_due",
+    "due",
+    "hold",
+    "held",
+    "subject_report",
+    "import_groups",
     "receipt",
     "policy",
     "checkpoint",
     "tile",
 )
-"""Operations of a request; each is a method of :class:`carag.service.service.Service`."""
+"""Operations of a request: methods of :class:`carag.service.service.Service`, and :data:`carag.service.writes.WRITES`.
+"""
 OPERATIONS: Final = (
     *INTERFACE,
     "ask_stream",

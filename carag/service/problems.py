@@ -43,6 +43,8 @@ TITLES: Final[dict[str, tuple[int, str]]] = {
     "NOT_BREAK_GLASS": (403, "The cell does not open by breaking the glass."),
     "APPROVER_REQUIRED": (403, "The cell needs the approval of a second person, by a token of their own."),
     "BREAK_GLASS_UNKNOWN": (403, "No glass is broken by this name for this person and cell; break it again."),
+    "LEGAL_HOLD": (403, "A legal hold covers a document; two people must release it first."),
+    "RETENTION": (403, "A document must still be kept, and the basis waits for that."),
     "TOKEN_TOO_LONG": (413, "The token is too long for a cookie."),
     "CROSS_SITE": (403, "The form was not sent from a page of this console."),
     "TOKEN_KEYS_UNAVAILABLE": (503, "The issuer's keys are not available at the moment."),

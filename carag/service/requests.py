@@ -169,7 +169,7 @@ class BreakGlassBody(SessionBody):
         with _field("reason"):
             check_question("reason", self.reason)
         if self.minutes is not None and most is not None and self.minutes > most:
-            raise _unusable("INVALID_ARGUMENT", {"minutes": _wanted("minutes")})
+            raise unusable("INVALID_ARGUMENT", {"minutes": wanted_of("minutes")})
 
 
 class AskBody(_NarrowedBody):
@@ -274,6 +274,10 @@ class DocumentBody(Strict):
     pages: list[int] = Field(
         default=[], description="Offsets in the text, in characters and ascending, at which its pages begin."
     )
+    read_by: str | None = Field(
+        default=None,
+        description=f"What extracted the text, such as pdf/2: up to {MAX_LABEL} printable characters.",
+    )
 
     def document(self) -> Document:
         """Return the document; raise InvalidArgument if a value is not valid."""
@@ -298,7 +302,15 @@ class DocumentBody(Strict):
         return found
 
 
-class IngestBody(Strict):
+class WriteBody(Strict):
+    """Whose token a request that changes the store takes it to be."""
+
+    model_config = _shown_by()
+
+    subject: str | None = Field(default=None, max_length=MAX_LABEL)
+
+
+class IngestBody(WriteBody):
     """Documents to add, each replacing the one with its id; or ids of documents to remove."""
 
     model_config = _shown_by(
@@ -314,22 +326,99 @@ class IngestBody(Strict):
         """Return self if valid; else raise Problem ``INVALID_REQUEST`` with the first invalid document's place."""
         if bool(self.documents) == bool(self.remove):
             either = "Either documents to add or ids of documents to remove"
-            raise _unusable("INVALID_REQUEST", {"documents": either, "remove": either})
+            raise unusable("INVALID_REQUEST", {"documents": either, "remove": either})
         for place, one in enumerate(self.documents):
             try:
                 one.document()
             except InvalidArgument:
                 at = f"documents.{place}"
-                wanted = {f"{at}.{name}": _wanted(name) for name in one.unusable()}
-                raise _unusable("INVALID_REQUEST", wanted or {at: _AGREE}) from None
+                wanted = {f"{at}.{name}": wanted_of(name) for name in one.unusable()}
+                raise unusable("INVALID_REQUEST", wanted or {at: _AGREE}) from None
         return self
+
+
+Ids = Annotated[
+    list[Annotated[str, Field(min_length=1, max_length=MAX_LABEL)]], Field(max_length=_MAX_LISTED)
+]
+_IDS: Final = "Ids of documents that are in the store, none of them erased before."
+
+
+class ApprovedBody(WriteBody):
+    """What may take a second person."""
+
+    model_config = _shown_by(approver="eyJ...")
+
+    approver: str | None = Field(
+        default=None,
+        min_length=1,
+        max_length=_MAX_TOKEN,
+        repr=False,
+        description="The bearer token of another person, which grants the same.",
+    )
+
+
+class EraseBody(ApprovedBody):
+    """Documents to erase for good, and why."""
+
+    model_config = _shown_by(ids=["memo"], basis="GDPR_17_1", dry_run=True)
+
+    ids: Ids = Field(min_length=1, description=_IDS)
+    basis: Literal["GDPR_17_1", "GDPR_5_1_E", "GDPR_17_1_D", "GDPR_17_1_E"]
+    dry_run: bool = Field(default=False, description="Report only, and change nothing.")
+
+
+class HoldBody(WriteBody):
+    """What to hold: ids, or words, or an entity and metadata."""
+
+    model_config = _shown_by(matter="MATTER-7", ids=["memo"])
+
+    matter: str = Field(description="A code such as MATTER-2026-17.")
+    ids: Ids = Field(default=[], description=_IDS)
+    words: list[str] = Field(
+        default=[], max_length=_MAX_LISTED, description="Words that stand in a document; either ids or these."
+    )
+    entity: int | None = Field(default=None, description="An entity, in place of ids or words.")
+    where: dict[str, Any] | None = Field(
+        default=None,
+        max_length=64,
+        description="Fields declared by the store's profile, in place of ids or words.",
+    )
+
+
+class HeldBody(WriteBody):
+    """Documents of which the holds are wanted."""
+
+    model_config = _shown_by(ids=["memo"])
+
+    ids: Ids = Field(description=_IDS)
+
+
+class SubjectReportBody(WriteBody):
+    """A person to find, and what for."""
+
+    model_config = _shown_by(person=["Ana Ruiz", "user:ana"], why="REQUEST-3")
+
+    person: list[str] = Field(
+        min_length=1, max_length=1000, description="Names and ids of the person, as text."
+    )
+    why: str = Field(description="A code such as REQUEST-3.")
+
+
+class GroupsBody(WriteBody):
+    """What is stated about groups."""
+
+    model_config = _shown_by(groups='{"group": "group:treasury", "members": ["user:ana"]}', dry_run=True)
+
+    groups: str = Field(description="JSON Lines or SCIM, as `carag groups import` reads them.")
+    dry_run: bool = Field(default=False, description="Report only, and change nothing.")
 
 
 _AGREE: Final = (
     "Either bits or facts, an expires_at later than public_at, no erase_after before retain_until, and another "
     "document's id in supersedes"
 )
-_BODIES: Final = (RetrieveBody, ExplainBody, BreakGlassBody, IngestBody, Narrow, DocumentBody, ActBody)
+WRITE_BODIES: Final = (IngestBody, EraseBody, HoldBody, HeldBody, SubjectReportBody, GroupsBody)
+_BODIES: Final = (*WRITE_BODIES, RetrieveBody, ExplainBody, BreakGlassBody, Narrow, DocumentBody, ActBody)
 """Schemas that together have every field of a request."""
 _FIELDS: Final = {name: field for schema in _BODIES for name, field in schema.model_fields.items()}
 
@@ -338,13 +427,14 @@ _OPEN: Final = ("where", "facts", "metadata")
 """Fields whose keys the caller chooses."""
 
 
-def _wanted(place: str) -> str:
+def wanted_of(place: str) -> str:
     """Return what a field should be, from the interface's description."""
     field = _FIELDS.get(place.rpartition(".")[2])
     return ((field and field.description) or "As described").removesuffix(".")
 
 
-def _unusable(code: str, wanted: dict[str, str]) -> Problem:
+def unusable(code: str, wanted: dict[str, str]) -> Problem:
+    """Return the problem of fields that cannot be used; ``wanted`` says what each should be."""
     return Problem(code, at=sorted(wanted), wanted=wanted)
 
 
@@ -354,7 +444,7 @@ def _field(place: str, code: str = "INVALID_ARGUMENT") -> Iterator[None]:
     try:
         yield
     except InvalidArgument:
-        raise _unusable(code, {place: _wanted(place)}) from None
+        raise unusable(code, {place: wanted_of(place)}) from None
 
 
 def idempotency_key(stated: Sequence[str]) -> str:
@@ -428,7 +518,7 @@ def _described(error: ErrorDetails, fields: set[str]) -> tuple[str, str]:
     if is_unknown:
         wish = "Only fields that the interface describes"
     elif len(named) < len(stated):  # in a union, or a value whose keys the caller chose
-        wish = _wanted(place)
+        wish = wanted_of(place)
     else:
         wish = error["msg"].removeprefix("Value error, ")
     return place or "request", wish

@@ -26,6 +26,7 @@ from carag.service.problems import Problem, problem_of
 from carag.service.proofs import own_receipt, tile
 from carag.service.requests import AskBody, BreakGlassBody, ExplainBody, IngestBody, RetrieveBody, parsed
 from carag.service.wire import CellBody, PolicyBody, answer_json, encoded, explanation_json, retrieval_json
+from carag.service.writes import WRITES, Replies, done, second_person
 from carag.visible import logger
 
 if TYPE_CHECKING:
@@ -35,17 +36,18 @@ if TYPE_CHECKING:
     from carag.engine.tokens import KeySource
     from carag.policy import Session
     from carag.service.admission import Person
-    from carag.service.grants import Duty
+    from carag.service.grants import Cell, Duty
     from carag.service.release import Asker
-    from carag.service.requests import SessionBody
+    from carag.service.requests import SessionBody, WriteBody
     from carag.service.settings import ServiceSettings
+    from carag.service.writes import Write
 
 
 _logger = logger(__name__)
 _MAX_DIGITS: Final = 16
 """Digits of a record's number: as many as the greatest integer in a receipt has."""
-_OPERATIONS: Final = frozenset((*INTERFACE, "may_bring", "console"))
-"""Methods of :class:`Service` that a request may name."""
+_OPERATIONS: Final = frozenset((*INTERFACE, "may_write", "console"))
+"""What a request may name: methods of :class:`Service`, and writes."""
 _GLASS_REFUSED: Final = frozenset(("NOT_BREAK_GLASS", "APPROVER_REQUIRED", "BREAK_GLASS_UNKNOWN"))
 """Codes that are recorded like those of refused tokens."""
 _Asked = TypeVar("_Asked", AskBody, RetrieveBody, ExplainBody)
@@ -92,6 +94,7 @@ class Service:
         """Whether the last attempt to write a record succeeded."""
         self._granting = GrantsFile(Path(settings.grants), engine)
         self._glasses = Glasses(engine.log.now)
+        self._replies = Replies()
         self.jobs = Jobs(engine, home, most=settings.max_jobs)
         self._threads = ThreadPoolExecutor(settings.concurrency, thread_name_prefix="carag-service")
 
@@ -173,10 +176,11 @@ class Service:
         def opened(verifier: GrantVerifier, _: Session) -> bytes:
             asked = parsed(BreakGlassBody, body)
             session = self._chosen(asker, verifier, asked)
-            cell = self.engine.profile.table.get(session.role, session.purpose)
-            terms = None if cell is None else cell.break_glass
+            granted = self.engine.profile.table.get(session.role, session.purpose)
+            terms = None if granted is None else granted.break_glass
             asked.check(None if terms is None else terms.minutes)
-            approver = None if asked.approver is None else self._approver(asked.approver, session)
+            cell = session.role, session.purpose
+            approver = None if asked.approver is None else self._approver(asked.approver, chosen=cell)
             broken = partial(
                 self.engine.break_glass,
                 session,
@@ -191,18 +195,21 @@ class Service:
 
         return self._verified(asker, opened)
 
-    def may_bring(self, asker: Asker, _: bytes = b"") -> bytes:
-        """Check that a token may bring documents."""
-        return self._on_duty(asker, "operate", lambda _: b"")
+    def may_write(self, asker: Asker, operation: bytes) -> bytes:
+        """Check that a token grants the duty that a write needs."""
+        write = WRITES.get(operation.decode())
+        return self._on_duty(asker, "operate" if write is None else write.duty, lambda *_: b"")
 
     def ingest(self, asker: Asker, asked: bytes) -> bytes:
         """Accept documents as a job; ``asked`` is the idempotency key, a line feed and the body."""
         key, _, body = asked.partition(b"\n")
 
-        def ingest(person: Person) -> bytes:
+        def ingest(person: Person, verifier: GrantVerifier) -> bytes:
             if self.engine.profile.vocabulary.reader == "edgar":
                 raise Problem("FILINGS_ONLY")
-            job, _ = self.jobs.accept(person, key.decode(), parsed(IngestBody, body).checked())
+            asked = parsed(IngestBody, body).checked()
+            self._check_subject(asker, verifier, asked)
+            job, _ = self.jobs.accept(person, key.decode(), asked)
             return encoded(job.to_json())
 
         return self._on_duty(asker, "operate", ingest)
@@ -210,7 +217,7 @@ class Service:
     def job(self, asker: Asker, id_: bytes) -> bytes:
         """Return the state of one of the person's own jobs."""
         return self._on_duty(
-            asker, "operate", lambda person: encoded(self.jobs.job(person, id_.decode()).to_json())
+            asker, "operate", lambda person, _: encoded(self.jobs.job(person, id_.decode()).to_json())
         )
 
     def receipt(self, asker: Asker, seq: bytes) -> bytes:
@@ -262,7 +269,7 @@ class Service:
         asked = Tile.parse(path.decode("utf-8", "replace"))
         found = partial(tile, self.home, self.engine.vkey, asked)
         if asked is not None and asked.is_entries:
-            return self._on_duty(asker, "audit", lambda _: found())
+            return self._on_duty(asker, "audit", lambda *_: found())
         if self.settings.public_log:
             return found()
         return self._verified(asker, lambda *_: found())
@@ -330,6 +337,8 @@ class Service:
     def _operation(self, name: str) -> Callable[[Asker, bytes], bytes]:
         if name not in _OPERATIONS:
             raise Problem("NOT_FOUND")
+        if name in WRITES:
+            return partial(self._write, WRITES[name])
         found: Callable[[Asker, bytes], bytes] = getattr(self, name)
         return found
 
@@ -343,10 +352,34 @@ class Service:
             issuer, audience = self.settings.issuer, self.settings.audience
             self._unchecked.add("TOKEN_UNCHECKED", issuer=issuer, audience=audience, count=count)
 
-    def _on_duty(self, asker: Asker, duty: Duty, work: Callable[[Person], _Result]) -> _Result:
+    def _on_duty(self, asker: Asker, duty: Duty, work: Callable[[Person, GrantVerifier], _Result]) -> _Result:
         """Verify that a token grants a duty, and do the duty's work; no session is involved."""
         verifier = GrantVerifier(self._tokens, self.grants, self.settings.groups, duty=duty)
-        return self._admitted(asker, verifier, lambda _: work(asker.person or ("", "")))
+        return self._admitted(asker, verifier, lambda _: work(asker.person or ("", ""), verifier))
+
+    def _check_subject(self, asker: Asker, verifier: GrantVerifier, asked: WriteBody) -> None:
+        verifier.subject = asked.subject
+        self.engine.session(asker.token, verifier)
+
+    def _write(self, write: Write, asker: Asker, stated: bytes) -> bytes:
+        """Do a write; ``stated`` is the idempotency key, a line feed and the body."""
+        key, _, body = stated.partition(b"\n")
+
+        def work(person: Person, verifier: GrantVerifier) -> bytes:
+            asker.may_know = True  # the duty tells which documents there are, so the response need not wait
+            asked = parsed(write.takes, body)
+            self._check_subject(asker, verifier, asked)
+
+            def approver(token: str) -> str:
+                return self._approver(token, duty=write.duty).subject or ""
+
+            who = second_person(self.engine, asked, person[1], approver)
+            do = partial(done, self.engine, write, asked, who)
+            found = self._replies.once(person, key.decode(), asked, do) if write.has_key else do()
+            self.is_writable = True
+            return found
+
+        return self._on_duty(asker, write.duty, work)
 
     def _verified(
         self, asker: Asker, work: Callable[[GrantVerifier, Session], _Result], *, duties_do: bool = False
@@ -387,10 +420,9 @@ class Service:
         asker.role = session.role
         return session
 
-    def _approver(self, token: str, session: Session) -> Session:
-        """Return the session of a second person's token, which must grant the same cell; recorded if it is refused."""
-        cell = session.role, session.purpose
-        verifier = GrantVerifier(self._tokens, self.grants, self.settings.groups, chosen=cell)
+    def _approver(self, token: str, *, chosen: Cell | None = None, duty: Duty | None = None) -> Session:
+        """Return the session of a second person's token, which must grant the same; recorded if it is refused."""
+        verifier = GrantVerifier(self._tokens, self.grants, self.settings.groups, chosen=chosen, duty=duty)
         try:
             return self.engine.session(token, verifier)
         except Refused as refusal:

@@ -209,7 +209,12 @@ class JobBody(_Body):
     unchanged: int
     quarantined: int
     chunks: int
+    embedded: int = 0
+    reused: int = 0
+    """As in :class:`carag.engine.results.AddReport`; an earlier service does not send them."""
     removed: int
+    problems: list[str] | None = None
+    """Documents that are stored but cannot be found, with the reason; None if that is not, or no longer, known."""
 
 
 class PolicyBody(_Body):

@@ -19,15 +19,23 @@ from carag import Document, Engine
 from carag.service.app import application
 from carag.service.requests import (
     ActBody,
+    ApprovedBody,
     AskBody,
     BreakGlassBody,
     DocumentBody,
+    EraseBody,
     ExplainBody,
+    GroupsBody,
+    HeldBody,
+    HoldBody,
     IngestBody,
     Narrow,
     RetrieveBody,
+    SubjectReportBody,
+    WriteBody,
 )
 from carag.service.service import Service
+from carag.service.writes import WRITES
 from tests.engine.test_break_glass import with_glass
 from tests.service import conftest
 from tests.service.conftest import token
@@ -46,7 +54,7 @@ schema = 1
 [[grant]]
 group = "staff"
 cells = ["employee/work", "employee/emergency"]
-duties = ["operate"]
+duties = ["operate", "admin", "audit"]
 """
 RAW = [
     "1" + "0" * 5000,
@@ -97,6 +105,7 @@ DOCUMENT: dict[str, Any] = {
     "in_force_at": "2024-06-01",
     "language": "en",
     "pages": [],
+    "read_by": "pdf/2",
 }
 BY_FACTS = {**DOCUMENT, "id": "b", "bits": None, "facts": {"x": ["y", 2024, 0.5, True, None], "y": "z"}}
 BODIES: dict[str, tuple[type[BaseModel], dict[str, Any]]] = {
@@ -108,7 +117,26 @@ BODIES: dict[str, tuple[type[BaseModel], dict[str, Any]]] = {
         BreakGlassBody,
         {**SESSION, "purpose": "emergency", "reason": "fire", "minutes": 5, "approver": None},
     ),
-    "ingest": (IngestBody, {"documents": [DOCUMENT, BY_FACTS]}),
+    "erase": (
+        EraseBody,
+        {
+            "subject": "ed@bank.example",
+            "approver": token(groups=["staff"], sub="carl"),
+            "ids": ["a"],
+            "basis": "GDPR_17_1_D",
+            "dry_run": True,
+        },
+    ),
+    "erase-due": (ApprovedBody, {"subject": None, "approver": token(groups=["staff"], sub="carl")}),
+    "due": (WriteBody, {"subject": None}),
+    "held": (HeldBody, {"subject": None, "ids": ["a"]}),
+    "subject-report": (SubjectReportBody, {"subject": None, "person": ["user:ana"], "why": "REQUEST-3"}),
+    "groups": (GroupsBody, {"subject": None, "groups": '{"group": "group:a", "members": []}', "dry_run": True}),
+    "hold": (
+        HoldBody,
+        {"subject": None, "matter": "M-1", "ids": [], "words": [], "entity": 7, "where": {"year": 2024}},
+    ),
+    "ingest": (IngestBody, {"documents": [DOCUMENT, BY_FACTS], "subject": None}),
 }
 Place = tuple[str | int, ...]
 
@@ -229,6 +257,8 @@ def holds(door: Door, name: str, body: bytes, *, is_usual: bool = False) -> None
         job = door.job(json.loads(found)["id"])
         assert job["state"] in ("done", "failed")
         assert job["code"] in (None, "INVALID_ARGUMENT"), job
+    elif status == 200 and name in {one.path for one in WRITES.values()}:
+        json.loads(found)  # tests/service/test_writes.py says what is on record
     elif status == 200:
         told = json.loads(found.split(b"data: ")[1].partition(b"\n")[0] if name == "ask/stream" else found)
         assert before < engine.log.size
@@ -245,6 +275,8 @@ def holds(door: Door, name: str, body: bytes, *, is_usual: bool = False) -> None
             "APPROVER_REQUIRED",
             "BREAK_GLASS_LIMIT",
             "BREAK_GLASS_UNKNOWN",
+            "LEGAL_HOLD",
+            "RETENTION",
             "NOT_BREAK_GLASS",
         )
         if status == 422:
