@@ -5,6 +5,7 @@ A document without such a passage does not exist here: nothing is counted, named
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, TypeVar
 
@@ -16,7 +17,7 @@ from carag.retrieval.retriever import Searchable, disagreement, passage_of, shar
 from carag.retrieval.successors import was_admitted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Collection, Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -50,14 +51,19 @@ class Scope(NamedTuple):
     where: Where
     authority: Inquiry | None
 
+    @contextmanager
+    def admitted(self) -> Iterator[Admitted]:
+        """Hold the documents that the policy admits, at one instant; no authority has been asked about them."""
+        with self.retriever.listing(self.decision, self.where) as rows:
+            yield Admitted(self, rows)
+
     def told(self, of: Callable[[Admitted], T]) -> T:
         """Return what is made of the documents that may be used, at one instant; None if nothing is.
 
         An authority is asked about all documents, but only once something is made of those that the policy admits: a
         document that it does not allow has then no part in it, and its words are not known.
         """
-        with self.retriever.listing(self.decision, self.where) as rows:
-            admitted = Admitted(self, rows)
+        with self.admitted() as admitted:
             found = of(admitted)
             if found is None or self.authority is None:
                 return found
@@ -127,7 +133,7 @@ class Admitted:
         later = sorted(one for one in self._named if after is None or one[0] > after)
         for at in range(0, len(later), limit + 1):
             some = later[at : at + limit + 1]
-            allowed = self.allowed(id_ for id_, _ in some)
+            allowed = self._permitted([id_ for id_, _ in some])
             found += [one for one in some if one[0] in allowed]
             if len(found) > limit:
                 return [number for _, number in found[:limit]], found[limit - 1][0]
@@ -135,7 +141,11 @@ class Admitted:
 
     def named(self, id_: str) -> list[int]:
         """Return the number of the document with an id, alone; empty if the session may use no passage of it."""
-        return [number for one, number in self._named if one == id_ and one in self.allowed([one])]
+        return [number for one, number in self._named if one == id_ and one in self._permitted([one])]
+
+    def _permitted(self, ids: Sequence[str]) -> Collection[str]:
+        """Ask an authority about the documents that are about to be shown, instead of all of them."""
+        return ids if self.scope.authority is None else self.scope.authority.allows(ids)
 
     @property
     def _named(self) -> list[tuple[str, int]]:
