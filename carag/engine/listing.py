@@ -78,7 +78,7 @@ class Listing(Retrieval):
     def _repr_html_(self) -> str | None:
         from carag.audit.receipts.card import card
 
-        shown = (*self.documents, *self.quarantined)
+        shown = self.documents or self.quarantined
         if not shown:
             return Retrieval._repr_html_(self)
         columns = [one.name for one in fields(shown[0])]
@@ -91,7 +91,7 @@ class Listing(Retrieval):
         return {
             "outcome": self.outcome.value,
             "why": self.why,
-            "documents": [asdict(one) for one in (*self.documents, *self.quarantined)],
+            "documents": [asdict(one) for one in self.documents or self.quarantined],
             "passages": [one.chunk_id for one in self.passages],
             "after": self.after,
             "record": self.receipt.seq,
