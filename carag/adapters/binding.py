@@ -170,7 +170,7 @@ def a_source(engine: Source | None, client: Source | None) -> Source:
         raise InvalidArgument(
             f"a {type(source).__name__} has no {', '.join(absent)}; want a carag.Engine or a carag.Client"
         )
-    if any(inspect.iscoroutinefunction(getattr(source, name)) for name in _CALLS):
+    if any(inspect.iscoroutinefunction(getattr(source, name, None)) for name in (*_CALLS, "close")):
         raise InvalidArgument(
             f"the calls of a {type(source).__name__} must be awaited; want a carag.Engine or a carag.Client, which "
             "an awaited adapter calls in a thread"
