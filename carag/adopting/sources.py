@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
 import tempfile
 from contextlib import closing, contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
-from urllib.parse import parse_qs
+from urllib.parse import parse_qs, urlsplit
 
 from carag.errors import CaragError, CorruptFile, InvalidArgument, type_and_place
 from carag.extras import require
@@ -53,7 +54,7 @@ class Source(NamedTuple):
     """What holds rows."""
 
     name: str
-    """What it is, without where it is, such as ``pgvector:public.chunks``."""
+    """What it is, such as ``postgres:public.chunks@1f3a9c02``, where a hash stands for the place."""
     rows: Iterator[Row]
     """Each row once, in any order; a bounded number of them is in memory."""
 
@@ -91,9 +92,10 @@ def source_of(address: str, wanted: Wanted) -> Iterator[Source]:
         raise InvalidArgument(f"{quoted(place)} is not there; want {_WANTED}")
     last = asked.get("table") or asked.get("name") or Path(place).resolve().name
     rows = read(address if is_server else Path(place), asked, wanted)
+    name = f"{extra}:{last}@{_mark(address if is_server else str(Path(place).resolve()))}"
     try:
         with closing(rows):
-            yield Source(f"{extra}:{last}", rows)
+            yield Source(name, rows)
     except (CaragError, OSError):
         raise
     except Exception as error:
@@ -101,6 +103,13 @@ def source_of(address: str, wanted: Wanted) -> Iterator[Source]:
         raise InvalidArgument(
             f"the source cannot be read: {type_and_place(error)}; want {_WANTED}"
         ) from error
+
+
+def _mark(place: str) -> str:
+    """Tell places apart whose collections have one name; an account and its password are no part of it."""
+    parts = urlsplit(place)
+    told = f"{parts.hostname}:{parts.port}{parts.path}" if parts.netloc else place
+    return hashlib.sha256(told.encode()).hexdigest()[:8]
 
 
 def _pgvector(address: Any, asked: dict[str, str], wanted: Wanted) -> Iterator[Row]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 
 from carag import Engine, Session
 from carag.adopting import Mapping, Row, Source, adopt, spooled
+from carag.adopting.sources import Wanted, source_of
 from carag.cli import Exit
 from carag.cli.app import run
 from carag.errors import InvalidArgument
@@ -251,3 +253,15 @@ def test_the_model_must_be_stated(index: str, capsys: pytest.CaptureFixture[str]
     assert run(["adopt", index, "--profile", "generic", "--store", "store"]) == Exit.BAD_INPUT
     assert "which model made the vectors is not stated" in capsys.readouterr().err
     assert not Path("store").exists()
+
+
+def test_an_equal_name_in_another_place_is_another_source(index: str, tmp_path: Path) -> None:
+    """What one folder no longer has is not looked for among the documents of the other."""
+    shutil.copytree(tmp_path, tmp_path / "other")
+    names = []
+    for folder in (tmp_path, tmp_path / "other"):
+        address = f"faiss:{folder}/index.faiss?rows={folder}/rows.jsonl"
+        with source_of(address, Wanted()) as source:
+            names.append(source.name.split("@"))
+    assert names[0][0] == names[1][0] == "faiss:index.faiss"
+    assert names[0][1] != names[1][1]
