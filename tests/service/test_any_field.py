@@ -131,7 +131,10 @@ BODIES: dict[str, tuple[type[BaseModel], dict[str, Any]]] = {
     "due": (WriteBody, {"subject": None}),
     "held": (HeldBody, {"subject": None, "ids": ["a"]}),
     "subject-report": (SubjectReportBody, {"subject": None, "person": ["user:ana"], "why": "REQUEST-3"}),
-    "groups": (GroupsBody, {"subject": None, "groups": '{"group": "group:a", "members": []}', "dry_run": True}),
+    "groups": (
+        GroupsBody,
+        {"subject": None, "groups": '{"group": "group:a", "members": []}', "dry_run": True},
+    ),
     "hold": (
         HoldBody,
         {"subject": None, "matter": "M-1", "ids": [], "words": [], "entity": 7, "where": {"year": 2024}},
