@@ -26,6 +26,8 @@ RULED = {"carag/postgres/connection.py"}
 """The module that connects to PostgreSQL, in one place."""
 OTHERS = {
     "carag/service/owner.py": 1,
+    "carag/adopting/sources.py": 1,
+    "bench/adopting/peers.py": 3,
     "bench/ranking/peers.py": 1,
     "bench/ann/peers/lists.py": 3,
     "bench/attack/targets/lancedb_rows.py": 1,

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import fields
 from datetime import date
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import TypeAdapter
 
@@ -195,11 +195,19 @@ def added_of(said: JobBody) -> AddReport:
     )
 
 
+_APART: Final = ("bits", "vectors", "embedded_by", "cuts")
+"""Fields of a document that are written in another way, or not at all."""
+
+
 def document_json(one: Document) -> dict[str, Any]:
     """Return a document as JSON values, as :class:`carag.service.requests.DocumentBody` reads them."""
     if not isinstance(one, Document):
         raise InvalidArgument(f"documents contains a {type(one).__name__}; want carag.Document objects")
-    found = {field.name: _json(getattr(one, field.name)) for field in fields(one) if field.name != "bits"}
+    if one.vectors is not None:
+        raise InvalidArgument(
+            f"document {quoted(one.id)} brings vectors, which a service does not take; add it with carag.Engine"
+        )
+    found = {field.name: _json(getattr(one, field.name)) for field in fields(one) if field.name not in _APART}
     found["bits"] = None if one.bits is None else _names(one)
     return {name: value for name, value in found.items() if value is not None}
 

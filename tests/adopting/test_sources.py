@@ -70,22 +70,23 @@ class Peer:
     """A source that its own library writes, and that nobody writes to afterwards."""
 
     def __init__(self, kind: str, folder: Path, run: PostgresRun | None) -> None:
-        self._kind, self._folder, self._run = kind, folder, run
+        self._kind, self._folder = kind, folder
+        self._database = None if run is None else run.database()
 
     def write(self, rows: list[dict[str, Any]]) -> Written:
-        if self._run is None:
+        if self._database is None:
             return SOURCES[self._kind](rows, self._folder)
-        self._database = self._run.database()
         written = SOURCES[self._kind](rows, self._folder, self._database.url)
         role = f"only_{self._database.name}"  # whose writes would fail
         with self._database.connect() as admin:
-            admin.execute(f"CREATE ROLE {role} LOGIN")
+            if not admin.execute("SELECT 1 FROM pg_roles WHERE rolname = %s", (role,)).fetchone():
+                admin.execute(f"CREATE ROLE {role} LOGIN")
             admin.execute(f"GRANT SELECT ON {NAME} TO {role}")
         return written._replace(address=written.address.replace("//postgres@", f"//{role}@"))
 
     def state(self) -> object:
         """Return every row's version, or the hash of each file."""
-        if self._run is not None:
+        if self._database is not None:
             with self._database.connect() as admin:
                 return admin.execute(
                     "SELECT xmin::text, ctid::text, id FROM handbook ORDER BY ctid"

@@ -138,7 +138,7 @@ def test_the_text_would_be_found_in_a_frame(
     """The search above finds passages where they are: in the frames of the method itself."""
     held = Held(engine, monkeypatch, fail=True)
     held.go.set()
-    monkeypatch.setattr(Requests, "_on_record", Requests._on_record.__wrapped__)  # type: ignore[attr-defined]
+    monkeypatch.setattr(Requests, "on_record", Requests.on_record.__wrapped__)  # type: ignore[attr-defined]
     with pytest.raises(AuditUnavailable) as caught:
         engine.retrieve(QUESTION, SESSION)
     assert any(passage.text[:60] in text for text in variables(caught.value))

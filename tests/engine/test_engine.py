@@ -17,6 +17,7 @@ from carag.audit import Record, Verdict, verify_receipt
 from carag.engine.calibration import Calibration
 from carag.engine.contents import Contents
 from carag.engine.evaluations import Evaluations
+from carag.engine.listing import Listings
 from carag.engine.requests import Requests
 from carag.engine.state import StoreState
 from carag.errors import AuditUnavailable, CorruptFile, InvalidArgument, ModelUnavailable, StoreLocked
@@ -189,6 +190,10 @@ TEXT_METHODS = {
     "answer": lambda engine: engine.requests.answer(QUESTION, BUY_SIDE),
     "aask": lambda engine: asyncio.run(engine.aask(QUESTION, BUY_SIDE)),
     "aretrieve": lambda engine: asyncio.run(engine.aretrieve(QUESTION, BUY_SIDE)),
+    "documents": lambda engine: engine.documents(BUY_SIDE),
+    "document": lambda engine: engine.document("0000000000-00-000000", BUY_SIDE),
+    "passages": lambda engine: engine.passages("0000000000-00-000000", BUY_SIDE),
+    "quarantine": lambda engine: engine.quarantine(COMPLIANCE),
 }
 
 
@@ -210,7 +215,9 @@ def test_the_list_of_text_methods_is_complete() -> None:
     silent |= {"calibrate_gate", "gate", "keep_to_admissible_rows", "keep_up", "paces", "models"}
     silent |= {"counts", "import_groups", "label_history", "opened_to", "settle", "record"}
     silent |= {"calibrate", "report", "take", "watch_over", "watched"}
-    parts = Engine, Requests, Contents, Evaluations, Calibration
+    silent |= {"preview", "read_by", "stream"}
+    silent |= {"on_record", "check_groups"}  # by which all methods that return text put themselves on record
+    parts = Engine, Requests, Contents, Evaluations, Calibration, Listings
     public = {name for part in parts for name, _ in inspect.getmembers(part) if not name.startswith("_")}
     own = {"turns"}  # the asker's own questions, and no text of a document or an answer
     assert public == silent | own | set(TEXT_METHODS)

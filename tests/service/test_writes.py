@@ -8,6 +8,7 @@ import json
 from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -351,7 +352,12 @@ def test_a_document_arrives_as_it_was(engine: Engine, client: Client) -> None:
     others = [memo(2, bits=()), memo(3, bits=None, facts={"classification": "internal", "x": [1, "y", None]})]
     client.add([whole, *others])
     assert engine.add([whole, *others]).unchanged == 3
-    assert {*DocumentBody.model_fields} == {*inspect.signature(Document).parameters}
+    local = {"vectors", "embedded_by", "cuts"}
+    assert {*DocumentBody.model_fields} == {*inspect.signature(Document).parameters} - local
+    with pytest.raises(InvalidArgument, match="brings vectors, which a service does not take"):
+        document_json(
+            Document.of_passages(["A."], np.eye(1, 3, dtype=np.float32), "angles", id="memo/1", bits=())
+        )
     with pytest.raises(InvalidArgument, match="vocabulary"):
         document_json(memo(1, bits=3))
     with pytest.raises(InvalidArgument):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given
@@ -177,7 +177,8 @@ def test_a_name_stands_where_its_words_follow_each_other(name: list[str], text: 
 def test_a_text_is_put_together_again_from_its_passages(pieces: list[str], name: str) -> None:
     """But for white space, whether passages follow each other, overlap or end inside a word."""
     text = "".join(f"{one} " if one == "Ana Ruiz" else one for one in pieces) * 3
-    cut = [piece for piece, _ in _cut(text, Vocabulary.shipped(name))]
+    given: Any = SimpleNamespace(text=text, vectors=None)
+    cut = [piece for piece, _ in _cut(given, Vocabulary.shipped(name))]
     rows = [(1, "memo/1", one.start, one.end, one.text) for one in cut]
     store = SimpleNamespace(documents=SimpleNamespace(texts=lambda: iter(rows)))
     whole = "".join(one for _, one in whole_texts(store))  # type: ignore[arg-type]
