@@ -25,8 +25,8 @@ class CheckedStats:
     """Number of admissible rows, without the ``lagged`` ones."""
     rows: int
     """Live rows of the backend."""
-    state: IndexState
-    """As of the epoch that was searched."""
+    state: IndexState | None
+    """As of the epoch that was searched; None for an index in this process."""
     lagged: int = 0
     """Rows found that the label store has closed since; they were dropped."""
     refilled: int = 0

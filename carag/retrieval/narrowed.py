@@ -7,12 +7,12 @@ the conditions are then all compared with the question. The weights of words are
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from carag.backends import Checked
+from carag.backends import Checked, CheckedResult, CheckedStats
 from carag.errors import BackendUnavailable, InvalidArgument
 from carag.index import Plan
 from carag.policy import STATED_FIELDS, Search, in_one_form
@@ -110,34 +110,6 @@ class NarrowedWords:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class NarrowedStats:
-    """How a narrowed search was answered."""
-
-    plans: tuple[Plan, ...]
-    admissible: int
-    state: IndexState | None
-    """The state of the backend that holds the vectors, if any."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class NarrowedResult:
-    """The nearest admissible rows, nearest first, ties by smaller key, as an index returns them for one question."""
-
-    keys: NDArray[np.int64]
-    similarities: NDArray[np.float32]
-    counts: NDArray[np.int64]
-    stats: NarrowedStats
-    beside: NarrowedResult | None = None
-
-    @property
-    def wider(self) -> NarrowedResult:
-        """What the wider search found."""
-        if self.beside is None:
-            raise InvalidArgument("this search did not look for hidden rows; set also_hidden to their number")
-        return self.beside
-
-
 class NarrowedIndex:
     """The rows of the documents within; it answers as an index does, by comparing all of them."""
 
@@ -162,22 +134,22 @@ class NarrowedIndex:
         also_hidden: int = 0,
         hidden_among: Search | None = None,
         **_: object,  # a plan and its limit: all rows are compared in any case
-    ) -> NarrowedResult:
+    ) -> CheckedResult:
         """Find the ``k`` nearest rows that the policy admits; arguments as for :meth:`carag.Index.search`."""
         found = self._nearest(query, k, Search(policy, as_of, alive_at))
         if not also_hidden or hidden_among is None:
             return found
         return replace(found, beside=self._nearest(query, also_hidden, hidden_among))
 
-    def _nearest(self, query: NDArray[np.float32], k: int, search: Search) -> NarrowedResult:
+    def _nearest(self, query: NDArray[np.float32], k: int, search: Search) -> CheckedResult:
         before = self._state()
         keys = self._words.admissible([search], self._words.documents([search])).keys
         similarities = self._index.similarities(query, keys) if keys.size else np.empty(0, np.float32)
         if before != self._state():
             raise BackendUnavailable("the backend changed during a search; ask again")
         best = np.lexsort((keys, -similarities))[:k]
-        stats = NarrowedStats((Plan.CERTIFIED,), keys.size, before)
-        return NarrowedResult(keys[best][None], similarities[best][None], np.array([best.size]), stats)
+        stats = CheckedStats((Plan.CERTIFIED,), keys.size, len(self._index), before)
+        return CheckedResult(keys[best][None], similarities[best][None], np.array([best.size]), stats)
 
     def _state(self) -> IndexState | None:
         return self._index.state() if isinstance(self._index, Checked) else None
